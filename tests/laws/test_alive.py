@@ -32,7 +32,7 @@ ENDS = {"high": ("max", "v"), "low": ("min", "f")}
 """Which often stay as they are."""
 
 
-def course(seed: int, late: float) -> tuple[list[Page], list[Any]]:
+def course(seed: int, late: float, none: tuple[None, ...] = (None,)) -> tuple[list[Page], list[Any]]:
     """Pages of rows that only begin, some of them together, some late; and all rows."""
     draw = random.Random(seed)
     pages, rows = [], []
@@ -40,8 +40,8 @@ def course(seed: int, late: float) -> tuple[list[Page], list[Any]]:
         some = []
         for place in range(draw.choice((1, 5, 40))):
             le = 20 * turn + (draw.randrange(-30, 20) if draw.random() < late else place // 2)
-            f = draw.choice((None, 0.1, -0.0, 0.0, 1e300, float("nan") if turn > 15 else 0.2))
-            some.append((le, draw.choice((None, 0, 1, 2)), draw.choice((None, 1, 5, -(2**50))), f))
+            f = draw.choice((*none, 0.1, -0.0, 0.0, 1e300, float("nan") if turn > 15 else 0.2))
+            some.append((le, draw.choice((None, 0, 1, 2)), draw.choice((*none, 1, 5, -(2**50))), f))
         draw.shuffle(some)
         le, *columns = zip(*some, strict=True)
         pages.append(Page.of(pa.record_batch(columns, schema=SCHEMA), le=le, re=[INFINITY] * len(le)))
@@ -59,13 +59,15 @@ def restored(old: Operator, new: Operator, saved: dict[str, bytes]) -> Operator:
     return new
 
 
-@pytest.mark.parametrize("asked", [SUMS, ENDS])
-def test_groups_go_forward_in_time_or_are_looked_at_again(asked: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("asked", "none"), [(SUMS, (None,)), (ENDS, (None,)), (ENDS, ())])
+def test_groups_go_forward_in_time_or_are_looked_at_again(
+    asked: dict[str, Any], none: tuple[None, ...]
+) -> None:
     source = Input(label="in", payload=SCHEMA, known=Properties(insert_only=True, endless=True))
     aggregates = tuple((name, Aggregate(kind, over and col(over))) for name, (kind, over) in asked.items())
     for seed in range(examples(6)):
         late = (0.0, 0.05, 0.5)[seed % 3]
-        pages, rows = course(seed, late)
+        pages, rows = course(seed, late, none)
         node = Alive(inputs=(source,), group=("k",), aggregates=aggregates)
         operator, saved, out = node.operator(), {}, []
         for turn, fresh in enumerate(pages):
@@ -128,3 +130,35 @@ def test_a_sweep_of_the_groups_that_changed_lets_go_of_what_a_sweep_of_all_does(
                 operator.punctuation(0, Punctuation(Pattern.before(turn + 1)))
             held = [{name: state.live for name, state in one.states().items()} for one in (some, every)]
             assert held[0] == held[1], (seed, turn)
+
+
+@pytest.mark.parametrize("asked", [SUMS, ENDS])
+def test_equal_rows_are_told_apart_once_an_end_moves(asked: dict[str, Any]) -> None:
+    source = Input(label="in", payload=SCHEMA)
+    aggregates = tuple((name, Aggregate(kind, over and col(over))) for name, (kind, over) in asked.items())
+    for seed in range(examples(6)):
+        draw = random.Random(seed)
+        node = Alive(inputs=(source,), group=("k",), aggregates=aggregates)
+        operator, saved, out, live = node.operator(), {}, [], []
+        for turn in range(12):
+            items = []
+            for _ in range(draw.choice((1, 8, 30))):
+                open_rows = [i for i, (_, re, _) in enumerate(live) if re >= 10 * turn]
+                if open_rows and draw.random() < (0.0, 0.0, 0.4)[turn % 3]:
+                    le, re, row = live.pop(draw.choice(open_rows))
+                    new = max(le, 10 * turn) + draw.choice((0, 1, 5))
+                    items.append((le, re, new, row))
+                    live += [(le, new, row)] if new > le else []
+                else:
+                    le, row = 10 * turn + draw.randrange(3), (draw.choice((0, 1)), draw.choice((1, 5)), 0.5)
+                    live.append((le, le + draw.choice((2, INFINITY - le)), row))
+                    items.append((*live[-1][:2], NO_NEW_END, row))
+            le, re, new, payload = zip(*items, strict=True)
+            batch = pa.record_batch(list(zip(*payload, strict=True)), schema=SCHEMA)
+            out += operator.page(0, Page.of(batch, le=le, re=re, re_new=new))
+            if turn % 4 == 3:
+                operator.punctuation(0, Punctuation(Pattern.before(10 * turn)))
+                operator = restored(operator, node.operator(), saved)
+        rows = [(le, re, dict(zip("kvf", row, strict=True))) for le, re, row in live]
+        plain = [(le, re, tuple(p.values())) for le, re, p in oracles.alive(rows, ("k",), asked)]
+        assert History.of(out, node.schema) == History.from_rows(plain, node.schema), seed

@@ -49,6 +49,15 @@ def number_codes(code: I64, low: int, known: Any, number: I64, first: I64) -> in
     return count
 
 
+@kernel
+def follows(code: I64, number: I64, first: I64) -> bool:
+    """Whether all rows of a group have the code of its first."""
+    i = 0
+    while i < len(code) and code[i] == code[first[number[i]]]:
+        i += 1
+    return i == len(code)
+
+
 def grouped(columns: Sequence[pa.Array], count: int) -> PageGroups | None:
     """Rows by these columns; None where their codes are too many, or unknown."""
     limit = SPREAD * count + SPARE
@@ -56,6 +65,8 @@ def grouped(columns: Sequence[pa.Array], count: int) -> PageGroups | None:
         return None
     found = _numbered(columns[0], limit)
     for column in columns[1:]:
+        if found is not None and _is_whole(column) and follows(_codes(column), found.number, found.first):
+            continue  # a column that goes with the others, as what a join added to its key
         other = None if found is None else _numbered(column, limit)
         if found is None or other is None or len(found.first) * len(other.first) > limit:
             return None
@@ -72,11 +83,21 @@ def _numbered(column: pa.Array, limit: int) -> PageGroups | None:
             return None
         encoded = column.dictionary_encode()
         return _by_code(encoded.indices.to_numpy().astype(np.int64), 0, len(encoded.dictionary))
-    if not (pa.types.is_signed_integer(column.type) or pa.types.is_timestamp(column.type)):
+    if not _is_whole(column):
         return None
-    code = words(column).astype(np.int64, copy=False)
+    code = _codes(column)
     low, high = int(code.min()), int(code.max())
     return None if high - low >= limit else _by_code(code, low, high - low + 1)
+
+
+def _is_whole(column: pa.Array) -> bool:
+    whole = pa.types.is_signed_integer(column.type) or pa.types.is_timestamp(column.type)
+    return bool(whole) and column.null_count == 0
+
+
+def _codes(column: pa.Array) -> I64:
+    code: I64 = frozen(words(column).astype(np.int64, copy=False))
+    return code
 
 
 def _by_code(code: I64, low: int, size: int) -> PageGroups:

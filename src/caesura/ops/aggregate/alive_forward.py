@@ -11,15 +11,17 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.columns import Grown
+from caesura.events.columns import Grown, taken
 from caesura.events.deferred import Deferred, DeferredPage
 from caesura.events.identity import LOCAL, identity
-from caesura.events.page import NO_NEW_END, Page, take_rows
+from caesura.events.nested import NO_MASK
+from caesura.events.page import NO_NEW_END, Page
 from caesura.events.referred import ReferredStore
 from caesura.events.rows import RowState
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, Mask, frozen
-from caesura.ops.aggregate.accumulators.along import EnteringRows
+from caesura.ops.aggregate.accumulators.along import EnteringRows, mark_moves
+from caesura.ops.aggregate.accumulators.extremes import Grows
 from caesura.ops.aggregate.result_chain import differ
 from caesura.ops.aggregate.slots import Slots
 from caesura.punctuation import INFINITY, MIN_TIME
@@ -46,13 +48,16 @@ class BegunRows(NamedTuple):
     values: list[pa.Array]
     slot: I64
     time: I64
+    differ: bool
+    """Whether no result is what held before."""
 
 
 @kernel
-def last_at_times(group: I64, time: I64, known: int, following: I64, gives: Mask) -> int:
+def last_at_times(group: I64, time: I64, known: int, moves: Mask, following: I64, gives: Mask) -> int:
     """Which rows from row ``known`` on are the last of their group at a time, and how many.
 
-    Rows are in order of time within each group; ``following`` has room for a time of each group.
+    Rows are in order of time within each group; ``following`` has room for a time of each group. Unless it
+    is empty, ``moves`` has the rows that change a result: a time without one is left out.
     """
     following[:] = INFINITY
     given = 0
@@ -63,6 +68,17 @@ def last_at_times(group: I64, time: I64, known: int, following: I64, gives: Mask
             given += 1
         following[g] = time[i]
     gives[:known] = False
+    if len(moves) > 0:
+        following[:] = 0
+        given = 0
+        for i in range(known, len(group)):
+            g = group[i]
+            if moves[i]:
+                following[g] = 1
+            if gives[i]:
+                gives[i] = following[g] == 1
+                given += following[g]
+                following[g] = 0
     return given
 
 
@@ -110,6 +126,12 @@ class Forward:
         self._pending: PendingPoints | None = None
         self._counts_rows = any(aggregate.value is None for _, aggregate in slots.aggregates)
         """Whether rows are counted, so that no result is what held before."""
+        self._extremes = [
+            (slots.place(aggregate), parts[-1])
+            for (_, aggregate), parts in zip(slots.aggregates, slots.plans, strict=True)
+            if len(parts) == 2 and isinstance(parts[-1], Grows)
+        ]
+        """The values and states of those aggregates that are a least or greatest value."""
         self.reset()
 
     def reset(self) -> None:
@@ -160,10 +182,23 @@ class Forward:
             le = np.concatenate([self._points.get("time")[known], le])
             before = self._points.payload.take(known).columns if values else []
             values = [pa.concat_arrays(pair) for pair in zip(before, values, strict=True)]
-        group, gives = place[at], np.empty(len(at), np.bool_)
-        given = last_at_times(group, frozen(le), len(known), np.empty(len(touched), np.int64), gives)
+        group, gives = taken(place, at), np.empty(len(at), np.bool_)
+        moves = self._moves(touched, group, values)
+        following = np.empty(len(touched), np.int64)
+        given = last_at_times(group, frozen(le), len(known), moves, following, gives)
         rows = EnteringRows(group, np.arange(len(at)), gives, given)
-        return BegunRows(rows, values, *((at, le) if given == len(at) else (at[gives], le[gives])))
+        own = (at, le) if given == len(at) else (at[gives], le[gives])
+        return BegunRows(rows, values, *own, differ=self._counts_rows or len(moves) > 0)
+
+    def _moves(self, touched: I64, group: I64, values: list[pa.Array]) -> Mask:
+        """The rows that change a result; empty unless only extremes are asked for and no value is null."""
+        only = len(self._extremes) == len(self._slots.aggregates)
+        if not only or any(values[place].null_count for place, _ in self._extremes):
+            return NO_MASK
+        moves = np.zeros(len(group), np.bool_)
+        for place, part in self._extremes:
+            mark_moves(part, self._slots.rows, touched, group, values[place], moves)
+        return moves
 
     def _unsettled(self, touched: I64) -> I64:
         points = self._points
@@ -174,29 +209,28 @@ class Forward:
         found = np.flatnonzero(points.alive & wanted[points.get("slot")])
         return found[np.argsort(points.get("time")[found], kind="stable")]
 
-    def changed(self, slot: I64, start: I64, keys: list[pa.Array], columns: list[pa.Array]) -> Page:
+    def changed(self, points: BegunRows, columns: list[pa.Array]) -> Page:
         """The change by results in order of time; they are filed with `file`."""
-        sent, link = self._sent, self._link.view
-        last, before = np.empty(len(link), np.int64), np.empty(len(slot), np.int64)
-        results_before(slot, last, before)
-        first = np.flatnonzero(before == NO_LINK)
-        before[first] = first
-        changes = np.full(len(slot), self._counts_rows)
-        if not self._counts_rows:
-            self._find_changes(slot, first, before, columns, changes)
+        slot, start = points.slot, points.time
+        last, changes = np.empty(self._link.size, np.int64), np.full(len(slot), points.differ)
+        if not points.differ:
+            self._find_changes(slot, last, columns, changes)
         kept, re, ended, ends = (np.empty(len(slot), np.int64) for _ in range(4))
-        count, over = link_results(slot, start, changes, link, last, kept, re, ended, ends)
-        new = pa.RecordBatch.from_arrays([*keys, *columns], schema=sent.schema)
+        count, over = link_results(slot, start, changes, self._link.view, last, kept, re, ended, ends)
         if count < len(slot):
             kept = kept[:count]
-            slot, start, new = slot[kept], start[kept], take_rows(new, kept)
+            slot, start, columns = slot[kept], start[kept], [c.take(pa.array(kept)) for c in columns]
+        keys = self._slots.rows.payload.take(slot).columns if len(self._slots.keys) else []
+        new = pa.RecordBatch.from_arrays([*keys, *columns], schema=self._sent.schema)
         self._links = (slot, start, re[:count], new)
         return self._page(ended[:over], ends[:over], start, re[:count], new)
 
-    def _find_changes(
-        self, slot: I64, first: I64, before: I64, columns: list[pa.Array], changes: Mask
-    ) -> None:
+    def _find_changes(self, slot: I64, last: I64, columns: list[pa.Array], changes: Mask) -> None:
         """Marks the results that are not what held before; the first of a slot beside what was sent of it."""
+        before = np.empty(len(slot), np.int64)
+        results_before(slot, last, before)
+        first = np.flatnonzero(before == NO_LINK)
+        before[first] = first
         for column in columns:
             changes |= differ(column, before)
         changes[first] = True

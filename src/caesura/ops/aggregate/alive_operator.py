@@ -12,23 +12,22 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.delta import deltas
 from caesura.events.ending import EndingRows
-from caesura.events.identity import identity, plain_zeros
+from caesura.events.identity import plain_zeros
 from caesura.events.item import Item
 from caesura.events.page import Page, take_rows
 from caesura.events.referred import ReferredStore
 from caesura.events.rows import RowState
 from caesura.kernels import kernel
-from caesura.kernels.hashing import I64, U64, Mask, mix_int
-from caesura.kernels.keys import KeyTable
-from caesura.kernels.sums import add_weights, distinct, least_of
+from caesura.kernels.hashing import I64, Mask
+from caesura.kernels.sums import distinct, least_of
 from caesura.ops.aggregate.accumulators.along import AlongPoints, EnteringRows, PointSteps, runs
 from caesura.ops.aggregate.accumulators.slide import ENTER, GIVE, LEAVE
 from caesura.ops.aggregate.alive import Alive
 from caesura.ops.aggregate.alive_forward import NO_LINK, Forward
 from caesura.ops.aggregate.in_turns import InTurns
 from caesura.ops.aggregate.linked_rows import LinkedRows
+from caesura.ops.aggregate.points import Points
 from caesura.ops.aggregate.result_chain import ChainChange, ResultChain, change_links, joined
 from caesura.ops.aggregate.slots import Slots
 from caesura.ops.ordered import sorting
@@ -93,12 +92,12 @@ class AliveOperator(Operator):
             {"slot": np.int64, "time": np.int64, "n": np.int64}, pa.schema(self.slots.value_types)
         )
         """Where so many rows with these values come or, below zero, go."""
-        self._counted = not known.insert_only
+        self._points = Points(self.points, self.secret)
         own = {"slot": np.int64, "le": np.int64, "re": np.int64}
         self.sent = RowState(own, node.schema, store=ReferredStore)
         begins = known.insert_only and known.endless and self._runs
         self._forward = Forward(self.slots, self.points, self.sent) if begins else None
-        self._by_slot = LinkedRows(self.points), LinkedRows(self.sent)
+        self._by_slot = self._points.linked, LinkedRows(self.sent)
         """Points and results, by the slots of their groups."""
         self._ending = EndingRows()
         """The results that have an end."""
@@ -123,11 +122,7 @@ class AliveOperator(Operator):
         self._follow_results()
 
     def _follow_points(self) -> None:
-        self._by_slot[0].compact()
-        self._known = KeyTable()
-        if self._counted and self.points.size:
-            values = self.points.payload.all().columns if len(self.points.schema) else []
-            self._known.encode(*self._ids(self.points.get("slot"), self.points.get("time"), values))
+        self._points.compact()
         if self._forward is not None:
             self._forward.reset()
 
@@ -182,6 +177,7 @@ class AliveOperator(Operator):
         own = [value.take(pa.array(late)) for value in values]
         items.append(self._looked_at(page.take(late), at[late], own))
         touched = distinct(at[late], self.slots.rows.size)
+        self._by_slot[1].link()
         owner, row = self._by_slot[1].chains.gather(touched)
         holds = self.sent.alive[row] & (self.sent.get("re")[row] == INFINITY)
         link = np.full(len(touched), NO_LINK)
@@ -195,19 +191,17 @@ class AliveOperator(Operator):
         self.slots.rows.keep(touched, np.ones(len(touched), np.bool_))
         points = forward.new_points(touched, at, le, values)
         _, columns = self._run(touched, points.rows, points.values)
-        keys = self.slots.rows.payload.take(points.slot).columns if self._keys else []
-        change = forward.changed(points.slot, points.time, keys, columns)
+        change = forward.changed(points, columns)
         forward.hold(at, le, values)
         return change
 
     def _looked_at(self, page: Page, at: I64, values: list[pa.Array]) -> Page:
         """The change by points wherever they lie."""
-        self._link()
-        self._add(page, at, values)
+        fresh = self._points.take(page, at, values)
         touched, since = least_of(at, page.sync, self.slots.rows.size)
         self.slots.rows.keep(touched, np.ones(len(touched), np.bool_))
         self._note_changed(touched)
-        return self._changed(touched, since)
+        return self._changed(touched, since, fresh)
 
     def _note_changed(self, slots: I64) -> None:
         """The next sweep looks at these slots."""
@@ -217,41 +211,9 @@ class AliveOperator(Operator):
         if len(self._changed_slots) > CHANGES:
             self._changed_slots = [distinct(np.concatenate(self._changed_slots), self.slots.rows.size)]
 
-    def _add(self, page: Page, at: I64, values: list[pa.Array]) -> None:
-        change = deltas(page)
-        ends = np.flatnonzero(change.re != INFINITY)
-        rows = np.concatenate([change.rows, change.rows[ends]])
-        columns = [value.take(pa.array(rows)) if len(rows) != len(page) else value for value in values]
-        time = np.concatenate([change.le, change.re[ends]])
-        self._put(at[rows], time, np.concatenate([change.weight, -change.weight[ends]]), columns)
-
-    def _put(self, slot: I64, time: I64, n: I64, values: list[pa.Array]) -> None:
-        """Takes points; those that come and go again are none."""
-        batch = pa.RecordBatch.from_arrays(values, schema=self.points.schema) if values else None
-        if not self._counted:
-            self.points.append({"slot": slot, "time": time, "n": n}, batch)
-            self._by_slot[0].link()
-            return
-        at, fresh = self._known.encode(*self._ids(slot, time, values))
-        if len(fresh):
-            fields = {"slot": slot[fresh], "time": time[fresh], "n": np.zeros(len(fresh), np.int64)}
-            self.points.append(fields, None if batch is None else take_rows(batch, fresh))
-            self._by_slot[0].link()
-        add_weights(at, n, self.points.get("n"))
-        some = distinct(at, self.points.size)
-        self.points.touch(some)
-        self.points.keep(some, self.points.get("n")[some] != 0)
-
-    def _ids(self, slot: I64, time: I64, values: list[pa.Array]) -> tuple[U64, U64]:
-        every = np.arange(len(slot))
-        a, b = identity(values, len(slot), self.secret)
-        h1, h2 = np.empty(len(slot), np.uint64), np.empty(len(slot), np.uint64)
-        mix_int(a, b, every, slot, h1, h2)
-        mix_int(h1, h2, every, time, h1, h2)
-        return h1, h2
-
-    def _changed(self, touched: I64, since: I64) -> Page:
-        """The change of the results of these groups from these times on."""
+    def _changed(self, touched: I64, since: I64, fresh: int) -> Page:
+        """The change of the results of these groups from these times on, by so many new points."""
+        self._by_slot[1].link()
         owner, row = self._by_slot[1].oldest_first(touched)
         old = self.sent.alive[row] & (self.sent.get("re")[row] >= since[owner])
         owner, row = owner[old], row[old]
@@ -259,7 +221,7 @@ class AliveOperator(Operator):
         order = sorting(owner, le)
         if order is not None:
             owner, row, le, re = owner[order], row[order], le[order], re[order]
-        chain = self._followed(touched, since)
+        chain = self._followed(touched, since, fresh)
         spanning = le < since[owner]
         chain = joined(self._before(owner[spanning], row[spanning], since), chain)
         payload = self._payload(touched, chain)
@@ -277,7 +239,6 @@ class AliveOperator(Operator):
         fresh = change.fresh
         fields = {"slot": slot[fresh], "le": chain.le[fresh], "re": chain.re[fresh]}
         first = self.sent.append(fields, payload if len(fresh) == len(slot) else take_rows(payload, fresh))
-        self._by_slot[1].link()
         self._ending.add(np.arange(first, first + len(fresh)), fields["re"])
         self._ending.add(row[change.moved], change.ends)
 
@@ -292,17 +253,15 @@ class AliveOperator(Operator):
         keys = self.slots.rows.payload.take(touched[chain.group]).columns if self._keys else []
         return pa.RecordBatch.from_arrays([*keys, *chain.columns], schema=self.node.schema)
 
-    def _followed(self, touched: I64, since: I64) -> ResultChain:
+    def _followed(self, touched: I64, since: I64, fresh: int) -> ResultChain:
         """The results of these groups at every point from these times on."""
-        owner, row = self._by_slot[0].oldest_first(touched)
-        live = self.points.alive[row]
-        owner, row = owner[live], row[live]
+        owner, row = self._points.of(touched, slots=self.slots.rows.size, fresh=fresh)
         time = self.points.get("time")[row]
         order = sorting(owner, time)
         if order is not None:
             owner, row, time = owner[order], row[order], time[order]
         sign = self.points.get("n")[row]
-        if self._counted and (np.abs(sign) != 1).any():
+        if (np.abs(sign) != 1).any():
             owner, row, time, sign = (np.repeat(v, np.abs(sign)) for v in (owner, row, time, np.sign(sign)))
         n = len(row)
         kind, who, which = (np.empty(2 * n, np.int64) for _ in range(3))
@@ -312,7 +271,8 @@ class AliveOperator(Operator):
         group, start = group[:given], start[:given]
         values = self.points.payload.take(row).columns if len(self.points.schema) else []
         if self._runs:
-            count, columns = self._run(touched, steps, values)
+            rows, columns = self._run(touched, steps, values)
+            count = rows.n
         else:
             points = InTurns(touched, owner, time, sign, values)
             count, columns = points.read(self.slots, steps, self.node.schema.types[len(self._keys) :])
@@ -323,7 +283,8 @@ class AliveOperator(Operator):
 
     def _run(
         self, touched: I64, steps: PointSteps | EnteringRows, values: list[pa.Array]
-    ) -> tuple[I64, list[pa.Array]]:
+    ) -> tuple[AlongPoints, list[pa.Array]]:
+        """The number of rows along these steps, and the aggregates."""
         rows = self.slots.rows
         known: dict[tuple[Any, ...], AlongPoints] = {(): AlongPoints(steps, rows, touched, (), None)}
         columns = []
@@ -332,7 +293,7 @@ class AliveOperator(Operator):
                 known[parts] = AlongPoints(steps, rows, touched, parts, values[self.slots.place(a)])
                 known[parts].given = values[self.slots.own_place(a)]
             columns.append(a.rule.finish(a, known[parts]))
-        return known[()].n, columns
+        return known[()], columns
 
     def _bound(self, at: I64) -> I64:
         """The time before which each slot's group is settled."""

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from caesura.events.columns import words
-from caesura.events.nested import validity
+from caesura.events.nested import NO_MASK, validity
 from caesura.events.rows import RowState
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U64, Mask
@@ -114,17 +114,22 @@ def enter_wide(
 
 @kernel
 def enter_extremes(
-    who: I64, gives: Mask, word: I64, valid: Mask, sign: int, best: I64, seen: I64, out: I64
+    who: I64, gives: Mask, word: I64, valid: Mask, sign: int, best: I64, seen: I64, out: I64, moves: Mask
 ) -> None:
-    """The least (sign 1) or greatest (sign -1) word so far, of rows that only come, in their order."""
+    """The least (sign 1) or greatest (sign -1) word so far, of rows that only come, in their order.
+
+    With an empty ``gives`` nothing is given; ``moves``, unless it is empty, is set where a row changes it.
+    """
     given = 0
     for i in range(len(who)):
         g = who[i]
         if len(valid) == 0 or valid[i]:
             if seen[g] == 0 or (sign > 0 and word[i] < best[g]) or (sign < 0 and word[i] > best[g]):
                 best[g] = word[i]
+                if len(moves) > 0:
+                    moves[i] = True
             seen[g] += 1
-        if gives[i]:
+        if len(gives) > 0 and gives[i]:
             out[given] = best[g]
             given += 1
 
@@ -220,6 +225,13 @@ def turn_copies(kind: I64, row: I64, number: I64, valid: Mask, copies: I64, turn
         else:
             copies[v] -= 1
             turns[row[i]] = 1 if copies[v] == 0 else 0
+
+
+def mark_moves(part: Grows, slots: RowState, at: I64, who: I64, values: pa.Array, moves: Mask) -> None:
+    """Marks the rows, of which none is null, that change the extreme of their group; ``at`` has its slots."""
+    best, seen = slots.get(f"{part.name}_best")[at], slots.get(f"{part.name}_seen")[at]
+    nothing = np.zeros(0, np.int64)
+    enter_extremes(who, NO_MASK, ranked(values), NO_MASK, part.sign, best, seen, nothing, moves)
 
 
 def runs(part: Any, *, counts_values: bool) -> bool:
@@ -336,7 +348,9 @@ class AlongPoints:
         along, word = self._along, ranked(self._values)
         out = np.empty(along.given, np.int64)
         if isinstance(along, EnteringRows):
-            enter_extremes(along.who, along.gives, word, self._valid, part.sign, best, seen, out)
+            enter_extremes(along.who, along.gives, word, self._valid, part.sign, best, seen, out, NO_MASK)
+            if len(self._valid) == 0:  # none is given before a value has come
+                return unranked(out, NO_MASK, part.type)
         else:
             run_extremes(*along[:3], word, self._valid, part.sign, best, seen, out)
         return unranked(out, self.n > 0, part.type)
