@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
 import caesura as cz
 from caesura import Stream
 from caesura.cli import app
+from caesura.contracts import check
+from caesura.contracts.orders import orders
 from caesura.errors import CaesuraError
+from caesura.events import Page
+from caesura.ops.aggregate import Aggregate, Totals
+from caesura.ops.input import Input
+from caesura.ops.join import Join
+from caesura.plan import Node
+from caesura.punctuation import Pattern, Punctuation
+from caesura.runtime import Query
 
 
 def sessions() -> Stream:
@@ -66,6 +76,71 @@ def test_the_command_line_takes_rates_and_shows_the_mended_plan(tmp_path: Path) 
     assert grows.exit_code == 1 and "Mended (cut sessions" in grows.output
     wrong = CliRunner().invoke(app, ["check", f"{flow}:fine", "--rate", "read=often"])
     assert wrong.exit_code != 0 and "'read=often' is no rate of a source" in wrong.output
+
+
+BY_ROW = {"l": "{[[a:#]], [[b:#]]}", "r": "{[[b:#]]}"}
+
+
+def counted_by_a_left_column() -> Node:
+    left, right = (
+        Input(label=label, payload=pa.schema([(n, pa.int64()) for n in names]))
+        for label, names in (("l", "ab"), ("r", "bc"))
+    )
+    pairs = Join(inputs=(left, right), on=(("b", "b"),))
+    return Totals(inputs=(pairs,), group=("a",), aggregates=(("n", Aggregate("count")),))
+
+
+def test_a_join_that_delays_closes_what_one_side_has_closed_and_is_chosen_as_a_remedy() -> None:
+    verdict = check(counted_by_a_left_column(), schemes=BY_ROW, fix=True)
+    assert not verdict.safe and verdict.mended is not None and verdict.mended.safe
+    assert "inner on b; delays promises" in str(verdict)
+    query = Query({"out": verdict.mended.plan})
+    for label, items in DELAYED:
+        for item in items:
+            query.feed(label, item)
+            query.run()
+    closed = [item.pattern for item in query.take("out") if not isinstance(item, Page)]
+    assert closed == [Pattern(a=7)]
+    query.feed("l", Punctuation(Pattern(b=3)))
+    query.run()
+    assert query.state_rows == 0
+
+
+def test_a_plain_join_gives_no_promise_on_one_side_s_column() -> None:
+    query = Query({"out": counted_by_a_left_column()})
+    for label, items in DELAYED:
+        for item in items:
+            query.feed(label, item)
+    query.run()
+    assert not any(p.pattern.attributes == {"a"} for p in query.take("out") if not isinstance(p, Page))
+
+
+def one(**values: int) -> Page:
+    rows = pa.RecordBatch.from_pylist([values])
+    return Page.of(rows, le=[1], re=[100])
+
+
+DELAYED: list[tuple[str, list[Page | Punctuation]]] = [
+    ("l", [one(a=7, b=3), Punctuation(Pattern(a=7))]),
+    ("r", [one(b=3, c=1), Punctuation(Pattern(b=3))]),
+]
+
+
+def test_joins_in_another_order_keep_the_order_of_columns() -> None:
+    r, s, t = (
+        Input(label=label, payload=pa.schema([(n, pa.int64()) for n in names]))
+        for label, names in (("r", "ab"), ("s", "bc"), ("t", "bcd"))
+    )
+    late = Join(inputs=(r, t), on=(("b", "b"),))
+    plan = Join(inputs=(late, s), on=(("b", "b"), ("c", "c")))
+    found = [other for other, _ in orders(plan)]
+    assert found and all(other.schema.names == plan.schema.names for other in found)
+
+
+def test_a_join_that_delays_is_a_plain_inner_one() -> None:
+    read = cz.from_rows([{"ts": 1, "id": 2}], time="ts")
+    with pytest.raises(CaesuraError, match="a plain inner one"):
+        read.join(read.select("id", w=cz.col("id") + 1), on="id", how="left", delays=True)
 
 
 def test_the_command_line_takes_longest_lifetimes(tmp_path: Path) -> None:

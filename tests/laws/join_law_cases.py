@@ -45,7 +45,13 @@ def join(how: How, *, left: InputSpec = LEFT, right: InputSpec = RIGHT, name: st
     register(
         LawCase(
             f"join-{how}{name}",
-            build=lambda a, b: Join(inputs=(a, b), on=(("id", "other"),), how=how, residual=more.get("expr")),
+            build=lambda a, b: Join(
+                inputs=(a, b),
+                on=(("id", "other"),),
+                how=how,
+                residual=more.get("expr"),
+                delays=more.get("delays", False),
+            ),
             oracle=lambda a, b, **_: oracles.join(
                 a, b, on=[("id", "other")], how=how, residual=more.get("residual")
             ),
@@ -68,6 +74,8 @@ for each in HOW:
         residual=lambda a, b: (a["n"] or 0) > 0 and b["s"] not in (None, "a"),
     )
 join("inner", name="-inserts", left=replace(LEFT, insert_only=True), right=replace(RIGHT, insert_only=True))
+join("inner", name="-delaying", delays=True)
+join("inner", name="-delaying-by-row", left=ROW_KEYED, delays=True)
 join("left", name="-points", left=replace(LEFT, lifetimes="points"), right=replace(RIGHT, lifetimes="finite"))
 
 TIED = InputSpec({"other": "key", "s": "name", "f": "float"}, key="other")

@@ -75,16 +75,21 @@ def shrunk_punctuation(analysis: Analysis, given: Assumptions) -> list[frozenset
 
 
 def remedies(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -> Iterator[Remedy]:
-    """Changes that make an unsafe plan safe, the least first."""
+    """Changes that make an unsafe plan safe, the least first; those that keep the answer before others."""
     answers = minimal_punctuation(analysis, given, limit=2)[:4]
     for answer in answers or shrunk_punctuation(analysis, given):
         yield Remedy(_punctuate(analysis, answer))
     yield from _bounded(analysis, given, steps)
     yield from _lifetimes(analysis, given, steps)
     yield from _windows(analysis, given, steps)
-    yield from _group_keys(analysis, given, steps)
+    yield from _order(analysis, given)
     yield from _other_options(analysis, given, steps)
+    yield from _group_keys(analysis, given, steps)
     yield from _longest(analysis, given, steps)
+
+
+def _order(analysis: Analysis, given: Assumptions) -> Iterator[Remedy]:
+    """The first other order of joins that is safe."""
     for plan, text in orders(analysis.root):
         if is_safe(Analysis(plan).run(given)):
             yield Remedy(f"join in another order: {text}", plan=plan)
@@ -252,6 +257,7 @@ def _longest(analysis: Analysis, given: Assumptions, steps: Sequence[Step]) -> I
 
 OPTIONS: tuple[tuple[str, str, Any, str], ...] = (
     ("fixpoint", "progress", "hybrid", "take progress='hybrid' in {}"),
+    ("join", "delays", True, "let {} delay what one side promises: join(..., delays=True)"),
     (
         "impute",
         "budget",
@@ -268,7 +274,10 @@ def _other_options(analysis: Analysis, given: Assumptions, steps: Sequence[Step]
         for kind, option, value, text in OPTIONS:
             if step.node.kind != kind or getattr(step.node, option) == value:
                 continue
-            other: Node = replace(step.node, **{option: value})
-            plan = rebuilt(analysis.root, step.node, other)
+            try:
+                other: Node = replace(step.node, **{option: value})
+                plan = rebuilt(analysis.root, step.node, other)
+            except CaesuraError:  # such a step cannot have that setting
+                continue
             if is_safe(Analysis(plan).run(given)):
                 yield Remedy(text.format(step.title), plan=plan)

@@ -240,15 +240,32 @@ def _out(step: Step, before: list[_Flow], skew: int, held: list[int]) -> _Flow:
     slack += max((_reach(hold, before, skew) for hold in step.rule.holds if hold.holds_back), default=0)
     within: dict[Template, int] = {}
     for template in step.scheme:
+        alone = _delayed(step, before, skew, template)
         shares = [_soonest(step, port, flow, template) for port, flow in enumerate(before)]
-        within[template] = max(shares) + slack + (skew if len(before) > 1 else 0)
+        known = [share for share in shares if share is not None]
+        waits = ([alone] if alone is not None else []) + ([max(known)] if len(known) == len(shares) else [])
+        within[template] = min(waits) + slack + (skew if len(before) > 1 else 0)
     return _Flow(_count(step, before, slack, held), within, lives)
 
 
-def _soonest(step: Step, port: int, flow: _Flow, template: Template) -> int:
+def _delayed(step: Step, before: list[_Flow], skew: int, template: Template) -> int | None:
+    """How soon one input alone has promised it and none of its rows is held; None where it never does."""
+    alone = step.rule.alone
+    if alone is None:
+        return None
+    found = []
+    for port, flow in enumerate(before):
+        held = max((_reach(h, before, skew) for h in step.rule.holds if h.rows_of == port), default=0)
+        passed = [(alone(port, given), ticks) for given, ticks in flow.within.items()]
+        found += [ticks + held for share, ticks in passed if share is not None and share.implies(template)]
+    return min(found, default=None)
+
+
+def _soonest(step: Step, port: int, flow: _Flow, template: Template) -> int | None:
     rules = [rule for rule in (step.rule.share, step.rule.also) if rule is not None]
     passed = [(rule(port, given), ticks) for given, ticks in flow.within.items() for rule in rules]
-    return min(ticks for share, ticks in passed if share is not None and share.implies(template))
+    usable = [ticks for share, ticks in passed if share is not None and share.implies(template)]
+    return min(usable, default=None)
 
 
 def _count(step: Step, before: list[_Flow], slack: int, held: list[int]) -> Count:

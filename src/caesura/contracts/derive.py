@@ -68,7 +68,9 @@ def derive(
         if hold.ends_final and merged[hold.rows_of] and not _lacks(hold, schemes, lifetimes, own, bounded):
             lacks = _lacks(hold, schemes, ["never"] * len(lifetimes), own, bounded)
             unmet += tuple(replace(lack, lack="merging") for lack in lacks)
-    out = own if not rule.inputs or own != NONE else Scheme.of(*leaving(rule, schemes))
+    out = own
+    if rule.inputs and own == NONE:
+        out = Scheme.of(*minimal([*leaving(rule, schemes), *_alone(rule, schemes, unmet)]))
     if any(u.hold.holds_back for u in unmet):
         out = Scheme.of(*(t for t in out if t[TIME] == "-"))
     contract = Contract(
@@ -102,6 +104,14 @@ def leaving(rule: Rule, schemes: Sequence[Scheme]) -> list[Template]:
             whole = whole.both(share)
         joined.append(Template.of(rule.output, dict(whole.marked)))
     return minimal(joined)
+
+
+def _alone(rule: Rule, schemes: Sequence[Scheme], unmet: Sequence[Unmet]) -> list[Template]:
+    """What single inputs promise by themselves, where all rows of theirs are let go."""
+    kept = {lack.hold.rows_of for lack in unmet}
+    ports = [port for port in range(len(schemes)) if rule.alone is not None and port not in kept]
+    passed = [rule.alone(port, t) for port in ports for t in schemes[port] if rule.alone is not None]
+    return [Template.of(rule.output, dict(t.marked)) for t in passed if t is not None]
 
 
 def _dropped(rule: Rule, schemes: Sequence[Scheme]) -> list[Scheme]:

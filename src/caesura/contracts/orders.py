@@ -11,22 +11,30 @@ from dataclasses import replace
 from itertools import combinations
 
 from caesura.contracts.analysis import source_names
+from caesura.expr import col
+from caesura.ops.select import Select
 from caesura.plan import Node
 
 MAX_LEAVES = 5
 
 
 def orders(root: Node) -> Iterator[tuple[Node, str]]:
-    """The plan with its topmost tree of joins in every other order, each with a text for it."""
-    top = _topmost(root)
-    if top is None:
-        return
-    leaves = _leaves(top)
-    if not 2 < len(leaves) <= MAX_LEAVES:
-        return
-    for other in _trees(top, frozenset(range(len(leaves))), leaves):
-        if other.fingerprint != top.fingerprint:
-            yield rebuilt(root, top, other), _text(other, leaves, source_names(leaves))
+    """The plan with one of its trees of joins in every other order, each with a text for it."""
+    for top in _topmost(root):
+        leaves = _leaves(top)
+        if not 2 < len(leaves) <= MAX_LEAVES:
+            continue
+        for other in _trees(top, frozenset(range(len(leaves))), leaves):
+            if other.fingerprint != top.fingerprint:
+                yield rebuilt(root, top, _as_before(other, top)), _text(other, leaves, source_names(leaves))
+
+
+def _as_before(other: Node, top: Node) -> Node:
+    """Joins in another order with the columns in the order that they had."""
+    names = top.schema.names
+    if other.schema.names == names:
+        return other
+    return Select(inputs=(other,), columns=tuple((name, col(name)) for name in names))
 
 
 def natural(node: Node) -> bool:
@@ -36,14 +44,19 @@ def natural(node: Node) -> bool:
     return node.kind == "join" and plain and all(a == b for a, b in pairs)
 
 
-def _topmost(root: Node) -> Node | None:
-    todo = [root]
+def _topmost(root: Node) -> Iterator[Node]:
+    """The tops of trees of joins, the last in the plan first."""
+    todo, seen = [root], set()
     while todo:
         node = todo.pop(0)
+        if node.fingerprint in seen:
+            continue
+        seen.add(node.fingerprint)
         if natural(node):
-            return node
-        todo.extend(node.inputs)
-    return None
+            yield node
+            todo.extend(_leaves(node))
+        else:
+            todo.extend(node.inputs)
 
 
 def _leaves(node: Node) -> list[Node]:

@@ -44,6 +44,8 @@ class Rule:
     """Whether the step does not say what it keeps."""
     also: InputShare | None = None
     """A second template that leaves because of the same one, such as a window number's; None for none."""
+    alone: InputShare | None = None
+    """What leaves because of one input's template alone, once the rows of that input are let go."""
     feedback_in: Scheme = NONE
     """The feedback that it takes from its consumer."""
     feedback_out: tuple[Scheme, ...] = ()
@@ -79,6 +81,7 @@ def rule_of(node: Node) -> Rule:
         share=lambda port, template: carried(node, port, template),
         holds=holds or (),
         also=_second(node),
+        alone=_alone(node),
         undeclared=holds is None,
         feedback_in=takes(node),
         feedback_out=own_feedback_forms(node),
@@ -91,6 +94,13 @@ def _second(node: Node) -> InputShare | None:
     if type(node).closed is Node.closed:
         return None
     return lambda port, template: asked(node, node.closed, port, template)
+
+
+def _alone(node: Node) -> InputShare | None:
+    """What a step sends for one input without waiting for the others; None for most steps."""
+    if type(node).alone is Node.alone:
+        return None
+    return lambda port, template: asked(node, lambda pattern: node.alone(port, pattern), port, template)
 
 
 def attributes(schema: pa.Schema) -> Names:

@@ -244,6 +244,10 @@ class Node:
         """A second punctuation that leaves because of the same one, such as a window number's."""
         return None
 
+    def alone(self, port: int, pattern: Pattern) -> Pattern | None:
+        """What leaves because of one input alone, once no row that it speaks of is held; None for most."""
+        return None
+
     def row_form(self) -> RowForm | None:
         """The step as expressions of one row; None where it is none, or moves lifetimes."""
         return None

@@ -47,6 +47,7 @@ class MeetingSteps(Planned):
         within: tuple[Duration, Duration] | None = None,
         thrifty: bool = False,
         impatient: bool = False,
+        delays: bool = False,
         name: str = "",
     ) -> Stream:
         """Pairs of events with equal keys that live at the same time; lifetimes intersect.
@@ -58,7 +59,8 @@ class MeetingSteps(Planned):
         Columns that both sides have are told apart by ``suffixes=("", "_right")`` or ``prefix="right_"``.
         ``how``: inner, left, right, full, semi, anti. A join with a `cz.table` on the right keeps nothing,
         unless it is a right or full one. A ``thrifty`` inner join says to one side where the other is settled
-        and empty; an ``impatient`` one asks first for what would meet.
+        and empty; an ``impatient`` one asks first for what would meet. One that ``delays`` passes on what one
+        side alone promises, once it holds no row that is spoken of: ``check`` says where that helps.
 
         ``within=("-5m", "1h")`` joins by starts instead of lifetimes: events of ``other`` that start from
         five minutes before to an hour after. A pair is a point at the later start; a left, semi or anti join
@@ -78,6 +80,7 @@ class MeetingSteps(Planned):
             residual=pairing.residual(where, names),
             thrifty=thrifty,
             impatient=impatient,
+            delays=delays,
             name=name,
         )
         made = self._then(looked_up(node) if within is None else at_later_start(node))

@@ -30,6 +30,8 @@ class Join(Node):
     """Whether it tells one side where the other has nothing for certain."""
     impatient: bool = False
     """Whether it asks one side first for what the other has."""
+    delays: bool = False
+    """Whether it passes on what one side alone promises, once none of the rows that it speaks of is held."""
 
     kind = "join"
     partitioning = "key"
@@ -57,6 +59,11 @@ class Join(Node):
             raise PlanError(
                 f"a thrifty or impatient join is an inner one; this is '{self.how}'.",
                 remedy="Rows that meet nothing are part of the others' results: leave the option out.",
+            )
+        if self.delays and (self.how != "inner" or self.sends_feedback):
+            raise PlanError(
+                "a join that delays its promises is a plain inner one.",
+                remedy="Leave delays out, or take how='inner' without thrifty and impatient.",
             )
         left, right = self.inputs
         for l_name, r_name in self.on:
@@ -146,6 +153,14 @@ class Join(Node):
         keys = {pair[port] for pair in self.on}
         own = [a for a in pattern.without_time().attributes if a not in keys]
         if padded and any(pattern[a].contains(None) for a in own):
+            return None
+        return self.mappings[port].down(pattern)
+
+    def counts(self, name: str) -> bool:
+        return super().counts(name) and (name != "delays" or self.delays)
+
+    def alone(self, port: int, pattern: Pattern) -> Pattern | None:
+        if not self.delays or pattern.time_bound != INFINITY or not pattern.without_time().attributes:
             return None
         return self.mappings[port].down(pattern)
 
@@ -239,12 +254,16 @@ class Join(Node):
         return self.thrifty or self.impatient
 
     def operator(self) -> Operator:
+        from caesura.ops.join.delaying import DelayingJoin
         from caesura.ops.join.physical import JoinOperator
         from caesura.ops.join.thrifty import SeekingJoin
 
+        if self.delays:
+            return DelayingJoin(self)
         return SeekingJoin(self) if self.sends_feedback else JoinOperator(self)
 
     def describe(self) -> str:
         keys = ", ".join(a if a == b else f"{a} = {b}" for a, b in self.on)
         where = f" and {self.residual}" if self.residual is not None else ""
-        return f"{self.how} on {keys or 'nothing'}{where}"
+        how = "; delays promises" if self.delays else ""
+        return f"{self.how} on {keys or 'nothing'}{where}{how}"
