@@ -17,7 +17,7 @@ from rich.console import Console
 
 import caesura as cz
 from caesura import col
-from caesura.console import panel
+from caesura.console.live import panel
 from caesura.events import History
 from caesura.runtime.buckets.aligner import Epoch
 from caesura.runtime.buckets.labels import COUNTS

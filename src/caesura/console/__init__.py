@@ -1,5 +1,1 @@
-"""What people see in a terminal while a query runs."""
-
-from caesura.console.live import panel, watch
-
-__all__ = ["panel", "watch"]
+"""What people see while a query runs: a panel in a terminal, pages in a browser."""

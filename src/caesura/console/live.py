@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from caesura.punctuation import INFINITY, MIN_TIME
+from caesura.console.words import moment, span
 from caesura.runtime.metrics.status import Status, StepStatus
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-CLOCK_FROM = 10**14
-"""Ticks from here on are read as microseconds since 1970."""
 
 
 def watch(status: Callable[[], Status], active: Callable[[], bool], *, every: float = 0.5) -> None:
@@ -71,29 +66,3 @@ def _details(step: StepStatus) -> str:
     """What holds a step, and what only it counts."""
     counted = ", ".join(f"{name} {value:,}" for name, value in step.extra.items() if value)
     return "; ".join(part for part in (step.held_by, counted) if part)
-
-
-def moment(ticks: int) -> str:
-    """A time for people.
-
-    >>> moment(25), moment(1_700_000_000_000_000), moment(MIN_TIME), moment(INFINITY)
-    ('25', '2023-11-14 22:13:20', '-', 'end')
-    """
-    if ticks == MIN_TIME:
-        return "-"
-    if ticks >= INFINITY:
-        return "end"
-    if ticks < CLOCK_FROM:
-        return str(ticks)
-    return (EPOCH + timedelta(microseconds=ticks)).strftime("%Y-%m-%d %H:%M:%S")
-
-
-def span(ticks: int | None, latest: int) -> str:
-    """A distance in time for people.
-
-    >>> span(7, 100), span(90_500_000, 1_700_000_000_000_000), span(None, 0)
-    ('7', '90.5 s', '-')
-    """
-    if ticks is None:
-        return "-"
-    return f"{ticks / 1e6:g} s" if latest >= CLOCK_FROM else str(ticks)

@@ -105,7 +105,7 @@ def _handler(read: Callable[[], Figures], host: str) -> type[BaseHTTPRequestHand
         server_version, sys_version = "caesura", ""
 
         def do_GET(self) -> None:
-            if not _own_name(host, self.headers.get("Host", "")):
+            if not own_name(host, self.headers.get("Host", "")):
                 self._answer(403, b"not by this name\n")
             elif self.path == "/metrics":
                 self._answer(200, QueryMetrics(read).text())
@@ -128,7 +128,7 @@ def _handler(read: Callable[[], Figures], host: str) -> type[BaseHTTPRequestHand
     return Handler
 
 
-def _own_name(host: str, named: str) -> bool:
+def own_name(host: str, named: str) -> bool:
     """Whether a request may come under this name: a page of another site has no business on loopback."""
     if not _is_loopback(host):
         return True

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 def serve_query(query: Query, port: int | str, name: str) -> MetricsEndpoint:
     """Serves how a query stands; it looks at its steps itself, between two of them, when somebody asks."""
-    live = query.runner.observer = LiveStatus(query.status)
+    live = LiveStatus(query.status)
+    query.runner.onlookers.append(live)
     began = time.time()
 
     def figures() -> Figures:

@@ -20,6 +20,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -31,6 +32,7 @@ from caesura.events.identity import Secret
 from caesura.events.item import Item
 from caesura.feedback.predicates import Meant
 from caesura.io.ingress.pushed import PushedIngress
+from caesura.io.sinks.packages import package
 from caesura.io.sinks.rows import history_table
 from caesura.plan import Counters, Duration, Node, Speculate, here, ticks
 from caesura.plan.step_log import StepLog
@@ -54,6 +56,7 @@ from caesura.runtime.query.saved import PUBLISHED, SavedState
 from caesura.runtime.query.secret import Keeper
 
 if TYPE_CHECKING:
+    from caesura.console.web.server import ConsoleServer
     from caesura.runtime.claims.claiming import Claiming
     from caesura.runtime.claims.figures import TokenFigures
     from caesura.runtime.metrics.endpoint import MetricsEndpoint
@@ -381,6 +384,35 @@ class Query(Closing):
         from caesura.runtime.metrics.served import serve_query
 
         return serve_query(self, port, name)
+
+    def console(
+        self,
+        port: int = 0,
+        *,
+        name: str = "query",
+        host: str = "127.0.0.1",
+        password_file: str | Path | None = None,
+        read_only: bool = False,
+        open_page: bool = True,
+    ) -> ConsoleServer:
+        """Serves pages that show the query as it runs, and opens them in the browser.
+
+        This machine alone may look, unless ``host`` is another address: then a ``password_file`` is needed.
+        What the pages show is read between two steps, by whoever runs the query.
+        """
+        package("starlette", "console")
+        package("uvicorn", "console")
+        from caesura.console.web.embedded import console_of
+
+        return console_of(
+            self,
+            name,
+            host=host,
+            port=port,
+            password_file=password_file,
+            read_only=read_only,
+            open_page=open_page,
+        )
 
     def _epoch(self) -> int:
         """The last epoch that was saved, where any are."""

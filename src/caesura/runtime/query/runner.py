@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from caesura.events.page import Page
 from caesura.runtime.graph.budgets import Budgets
@@ -14,7 +14,16 @@ from caesura.runtime.query.assembly import Assembly
 
 if TYPE_CHECKING:
     from caesura.runtime.claims.claiming import Claiming
-    from caesura.runtime.metrics.live_status import LiveStatus
+
+
+class Onlooker(Protocol):
+    """Whoever shows other threads how a query stands; the thread that runs it calls."""
+
+    def look(self) -> None:
+        """Between two steps."""
+
+    def update(self) -> None:
+        """When the query stops working for a while."""
 
 
 class Runner:
@@ -34,8 +43,7 @@ class Runner:
         """Where claims are made each speaks of a prefix that has run its course."""
         self.budgets = Budgets(parts.graph.cells)
         self.waiter = Waiter()
-        self.observer: LiveStatus | None = None
-        """Whoever shows other threads how the query stands."""
+        self.onlookers: list[Onlooker] = []
 
     def run(self) -> None:
         """Works until nothing is queued and every source is at its end: an epoch, for budgets."""
@@ -48,8 +56,8 @@ class Runner:
     def work(self) -> None:
         """Works off what is queued and what the sources have, within the epoch that `run` began."""
         while self._step():
-            if self.observer is not None:
-                self.observer.look()
+            for one in self.onlookers:
+                one.look()
 
     def replay(self) -> None:
         """Works off what is queued and what the sources have now, and waits for nothing."""
@@ -72,14 +80,14 @@ class Runner:
 
     def step(self) -> bool:
         """Takes one item, or one batch of raw rows, or else work that waits; False when there is nothing."""
-        if self.observer is not None:
-            self.observer.look()
+        for one in self.onlookers:
+            one.look()
         return self._step() or self._go_on()
 
     def rest(self) -> None:
         """Shows other threads how the query stands now that it stops working."""
-        if self.observer is not None:
-            self.observer.update()
+        for one in self.onlookers:
+            one.update()
 
     def close(self) -> None:
         """Releases what the sources hold open; where they are read on they are opened again."""

@@ -234,7 +234,7 @@ class SparkQuery(Closing):
 
     def watch(self, every: float = 0.5) -> None:
         """Shows the query in the terminal until it ends or is interrupted."""
-        from caesura.console import watch
+        from caesura.console.live import watch
 
         watch(self.status, lambda: self.active, every=every)
         if not self.active:

@@ -1,0 +1,74 @@
+"""The routes of the console; what is shown comes from what it watches."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from caesura.console.web.access import Access, GuardedPages
+from caesura.console.web.layout import place
+from caesura.console.web.looks import Looks
+from caesura.console.web.pages import Ways, panel, plan_page, told
+from caesura.console.web.plan_view import changing
+from caesura.console.web.updates import Texts, Updates
+from caesura.console.web.watched import Watched
+
+KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+STATIC = ("console.css", "console.js", "icon.svg")
+PLAIN = "default-src 'none'"
+
+
+class Console:
+    """The pages of one query."""
+
+    def __init__(self, watched: Watched, access: Access) -> None:
+        self.watched, self.access = watched, access
+        self.looks, self.updates = Looks(watched.figures), Updates()
+        self._placed = place(watched.shape)
+        folder = files("caesura.console.web") / "static"
+        self._static = {name: (folder / name).read_bytes() for name in STATIC}
+        routes = [
+            Route("/", self.plan),
+            Route("/stream", self.stream),
+            Route("/static/{name}", self.static),
+        ]
+        missing = {404: self.missing, 405: self.missing}
+        self.app = GuardedPages(Starlette(routes=routes, exception_handlers=missing), access)
+
+    @property
+    def ways(self) -> Ways:
+        """The pages that there are for this query."""
+        return [("/", "Plan")]
+
+    def plan(self, request: Request) -> Response:
+        """The plan as it runs; called on a thread of its own."""
+        looked_at = request.query_params.get("look", "")
+        return _html(plan_page(self.watched, self._placed, self.looks.take(), looked_at, self.ways))
+
+    async def stream(self, request: Request) -> Response:
+        """What changes on the plan's page."""
+        looked_at = request.query_params.get("look", "")
+        return self.updates.stream(lambda: self._texts(looked_at))
+
+    def _texts(self, looked_at: str) -> Texts:
+        look = self.looks.take()
+        return {**dict(changing(self.watched.shape, look)), "panel": panel(self.watched, look, looked_at)}
+
+    async def static(self, request: Request) -> Response:
+        """A file of ours, by its name alone."""
+        name = request.path_params["name"]
+        if name not in self._static:
+            return _html(told("Not here", "There is no such file."), 404)
+        return Response(self._static[name], media_type=KINDS[name.rpartition(".")[2]])
+
+    async def missing(self, request: Request, error: Exception) -> Response:
+        """There is no such page."""
+        return _html(told("Not here", "There is no such page."), 404)
+
+
+def _html(page: str, code: int = 200) -> Response:
+    return Response(page, code, media_type="text/html")

@@ -1,0 +1,146 @@
+"""A query of this process on the pages: the thread that runs it is asked, between two of its steps."""
+
+from __future__ import annotations
+
+import time
+import webbrowser
+from collections import deque
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from caesura.console.web.server import ConsoleServer
+from caesura.console.web.watched import SeenRows, Watched
+from caesura.events.item import Item
+from caesura.events.page import Page
+from caesura.runtime.metrics.errands import Errands
+from caesura.runtime.metrics.figures import Figures
+from caesura.runtime.metrics.plan_shape import shape_of_query
+from caesura.runtime.metrics.served import timed
+
+if TYPE_CHECKING:
+    from caesura.runtime.graph.cell import Cell
+    from caesura.runtime.query.query import Query
+
+MAX_ROWS = 100
+"""So many of the last rows of an edge are kept while somebody looks."""
+LOOKS_FOR = 10.0
+"""Seconds for which rows are kept after the last look."""
+
+
+class LastRows:
+    """A tap that keeps the last rows and punctuation that left a step."""
+
+    def __init__(self) -> None:
+        self.items: deque[Item] = deque()
+        self._rows = 0
+        self.looked = time.monotonic()
+
+    def append(self, item: Item, /) -> None:
+        if not isinstance(item, Page):
+            if self.items and not isinstance(self.items[-1], Page):
+                self.items.pop()  # a promise that a later one makes superfluous
+            self.items.append(item)
+            return
+        page = item if len(item) <= MAX_ROWS else item.slice(len(item) - MAX_ROWS, MAX_ROWS)
+        self.items.append(page)
+        self._rows += len(page)
+        while self._rows > MAX_ROWS:
+            first = self.items.popleft()
+            if isinstance(first, Page):
+                over = self._rows - MAX_ROWS
+                self._rows -= len(first)
+                if over < len(first):
+                    self.items.appendleft(first.slice(over, len(first) - over))
+                    self._rows += len(first) - over
+
+
+class EmbeddedWatch:
+    """Looks at a query from other threads; costs it nothing while nobody looks."""
+
+    def __init__(self, query: Query, name: str) -> None:
+        self._query, self._name, self._began = query, name, time.time()
+        self._errands = Errands()
+        self._status = query.status()
+        self._shape = shape_of_query(query)
+        cells = query.parts.cells
+        self._cells: dict[int, Cell] = dict(enumerate(cells[mark] for mark in cells))
+        self._taps: dict[int, LastRows] = {}
+        self._seen: dict[int, tuple[Item, ...]] = {}
+        """What was last seen of each step that somebody looks at."""
+        self._claims = 0
+        query.runner.onlookers.append(self)
+
+    def watched(self) -> Watched:
+        """The query, for the pages."""
+        return Watched(self._name, self._shape, self.figures, "in this process", self.rows)
+
+    def look(self) -> None:
+        """Called by the thread that runs the query, between two steps."""
+        self._errands.look()
+
+    def update(self) -> None:
+        """Called by the thread that runs the query, when it stops working for a while."""
+        self._read()
+        self._errands.update()
+
+    def _read(self) -> None:
+        self._status = self._query.status()
+        self._claims = len(self._query.claims)
+        for number, tap in [*self._taps.items()]:
+            if time.monotonic() - tap.looked > LOOKS_FOR:
+                self._cells[number].taps.remove(tap)
+                del self._taps[number]
+                self._seen.pop(number, None)
+
+    def figures(self) -> Figures:
+        """How the query stands now, or stood when it was last at work."""
+        self._errands.ask("status", self._read)
+        query = self._query
+        readers = query.parts.readers.values()
+        return Figures(
+            self._name,
+            self._status,
+            active=not readers or not all(reader.done for reader in readers),
+            timed=timed(query.outputs.values()),
+            began=self._began,
+            starts=getattr(query, "starts", 1),
+            claims=None if query.claiming is None else self._claims,
+        )
+
+    def rows(self, number: int) -> SeenRows:
+        """The last rows that left a step since somebody looks at it."""
+        cell = self._cells[number]
+        self._errands.ask(f"rows {number}", lambda: self._rows_of(number))
+        note = "" if self._errands.at_work else "The query is not at work now."
+        return SeenRows(self._seen.get(number, ()), cell.node.schema, cell.node.time, note)
+
+    def _rows_of(self, number: int) -> None:
+        tap = self._taps.get(number)
+        if tap is None:
+            tap = self._taps[number] = LastRows()
+            self._cells[number].taps.append(tap)
+        tap.looked = time.monotonic()
+        self._seen[number] = tuple(tap.items)
+
+
+def console_of(
+    query: Query,
+    name: str,
+    *,
+    host: str,
+    port: int,
+    password_file: str | Path | None,
+    read_only: bool,
+    open_page: bool,
+) -> ConsoleServer:
+    """Serves the pages of a query, and opens the first."""
+    made = ConsoleServer(
+        EmbeddedWatch(query, name).watched(),
+        host=host,
+        port=port,
+        password_file=password_file,
+        read_only=read_only,
+    )
+    if open_page:
+        webbrowser.open(made.url)
+    return made
