@@ -18,7 +18,7 @@ PLACES = {
     "spark/worker/shipped.py": "that plan as bytes within what Spark sends, read by the workers that need it",
     "spark/host/lane_source.py": "a user's own reader as bytes within what Spark sends, read to ask for ends",
     "spark/host/connect.py": "tries whether a user's own sink can travel, and reads nothing",
-    "spark/sinks/epoch_function.py": "that sink and plan on their way to a Connect server",
+    "spark/host/epoch_function.py": "that sink and plan on their way to a Connect server",
     "kernels/cache.py": "names the error of numba's own files, and reads none",
 }
 
@@ -70,7 +70,7 @@ def test_only_a_plan_that_was_asked_for_is_unpickled() -> None:
         "spark/worker/job.py": ["loads"],
         "spark/worker/shipped.py": ["loads"],
         "spark/host/lane_source.py": ["loads"],
-        "spark/sinks/epoch_function.py": ["loads"],
+        "spark/host/epoch_function.py": ["loads"],
     }
     (reader,) = [
         node

@@ -36,12 +36,12 @@ from caesura.runtime.sinks.named import as_sink
 from caesura.spark.errors import asking_spark, ours
 from caesura.spark.host.checkpoint import buckets_of, query_id, save_plan, secret_of_checkpoint
 from caesura.spark.host.connect import patient_start, refuse_loop, refuse_sink
+from caesura.spark.host.epoch_function import EpochFunction, board_away
 from caesura.spark.host.feedback import CheckpointFeedback
 from caesura.spark.host.frames import framed, hops
 from caesura.spark.host.host import make_job, packets
 from caesura.spark.host.source_log import check_logs
 from caesura.spark.session import check_session, over_connect
-from caesura.spark.sinks.epoch_function import EpochFunction, board_away
 from caesura.spark.sinks.epochs import EpochWriter, check_form
 from caesura.spark.worker.admission import EVERYTHING, EpochLimits
 from caesura.spark.worker.job import Job
