@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal
 
 import numpy as np
@@ -120,6 +121,14 @@ def test_start_and_end_are_of_the_streams_time_type() -> None:
 def test_a_slice_of_a_batch_is_read_from_its_own_first_row() -> None:
     batch = pa.record_batch({"a": pa.array([1, 2, None, 4, 5])}).slice(2, 2)
     assert evaluate(col("a") % 3, batch).to_pylist() == [None, 1]
+
+
+@pytest.mark.parametrize("divisor", [1, 7, -7, 127, -128])
+def test_a_remainder_has_the_sign_of_what_is_divided(divisor: int) -> None:
+    values = [None, *range(-128, 128)]
+    batch = pa.record_batch({"a": pa.array(values, pa.int8())})
+    found = evaluate(col("a") % lit(divisor, pa.int8()), batch).to_pylist()
+    assert found == [None if a is None else int(math.fmod(a, divisor)) for a in values]
 
 
 def test_type_names_are_those_of_spark() -> None:

@@ -12,16 +12,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import caesura as cz
 from caesura.events import deferred, grouping, page
 from caesura.expr import delimited
 from caesura.kernels import Kernel
 from caesura.ops import deliver
-from caesura.ops.aggregate import slots
+from caesura.ops.aggregate import slots, tumbling_operator
 from caesura.ops.join import physical, waiting
 from caesura.testing.case import LawCase, cases
 from caesura.testing.laws import check_laws
 
 STEPS = ("join-inner", "join-inner-inserts", "join of a window", "totals-ints", "totals-of-texts-inserts")
+STEPS += ("tumbling-ints", "tumbling-finite")
 STEPS += ("alive ints", "alive rows that only come", "alive rows by text", "output final", "top 2 of all")
 CASES = [case for case in cases() if str(case).startswith(STEPS)]
 
@@ -32,6 +34,7 @@ def small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(physical, "PAGE_ROWS", 1)
     monkeypatch.setattr(waiting, "SHARE", 0)
     monkeypatch.setattr(slots, "LARGE_PAGE", 1)
+    monkeypatch.setattr(tumbling_operator, "LARGE_PAGE", 1)
     monkeypatch.setattr(deliver, "FRESH_ROWS", 1)
     monkeypatch.setattr(page, "SHORT", 0)
     monkeypatch.setattr(grouping, "repeats", lambda texts: True)
@@ -69,6 +72,7 @@ def made(random: np.random.Generator) -> list[tuple[Any, ...]]:
         (waiting.mark_words, words, down, np.zeros(256, np.bool_)),
         (waiting.pick_marked, words, down, marked, random.random(40) < 0.7, rows),
         (grouping.number_codes, words, -9, np.full(18, -1, np.int32), rows.copy(), np.zeros(18, np.int64)),
+        (grouping.follows, words // 3, words + 9, np.arange(18)),
         (delimited.count_marks, marks, offsets, np.zeros(21, np.int64)),
         (delimited.piece_spans, marks, offsets, first, -1, starts, ends, np.zeros(20, np.bool_)),
         (delimited.copy_spans, offsets[:-1].astype(np.int64), offsets - offsets[0],
@@ -76,11 +80,27 @@ def made(random: np.random.Generator) -> list[tuple[Any, ...]]:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("number", range(6))
+@pytest.mark.parametrize("number", range(7))
 def test_the_loops_of_large_pages_do_what_their_twins_do(number: int) -> None:
     for seed in range(5):
         kernel, *args = made(np.random.default_rng(seed))[number]
         assert_twins(kernel, *args)
+
+
+@pytest.mark.parametrize("longest", [1, 4])
+def test_rows_that_are_only_counted_are_spread_over_windows_by_key_and_pane(
+    longest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = np.random.default_rng(longest)
+    start = random.integers(-40, 40, 300)
+    rows = pa.table({"t": start, "end": start + random.integers(1, longest + 1, 300), "k": start % 3})
+    stream = cz.from_arrow(rows, time="t", end="end", punctuate=cz.delay(90))
+    counts = stream.group_by("k").hopping(10, every=2).agg(n=cz.count())
+    found = []
+    for large in (1, 1 << 40):
+        monkeypatch.setattr(tumbling_operator, "LARGE_PAGE", large)
+        found.append(counts.run().history)
+    assert found[0] == found[1] and len(found[0].page) > 100
 
 
 @pytest.mark.parametrize("cut", [lambda p: p, lambda p: p.take(np.arange(2, 9))], ids=["whole", "part"])

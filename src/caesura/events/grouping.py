@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.columns import words
+from caesura.events.columns import taken, words
 from caesura.events.types import is_bytes
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, frozen
@@ -73,6 +73,27 @@ def grouped(columns: Sequence[pa.Array], count: int) -> PageGroups | None:
         size = len(other.first)
         found = _by_code(found.number * size + other.number, 0, len(found.first) * size)
     return found
+
+
+def grouped_apart(groups: PageGroups, rows: I64, part: I64) -> PageGroups | None:
+    """Some rows by their groups and a whole number each; None where these would be too many.
+
+    >>> two = PageGroups(np.array([0, 1]), np.array([0, 1]))
+    >>> found = grouped_apart(two, np.array([0, 0, 1]), np.array([5, 5, 5]))
+    >>> found.number.tolist(), found.first.tolist()
+    ([0, 0, 1], [0, 2])
+    """
+    if len(rows) == 0:
+        return None
+    low, limit = int(part.min()), SPREAD * len(rows) + SPARE
+    span = int(part.max()) - low + 1
+    if span * len(groups.first) > limit:
+        return None
+    code = taken(groups.number, rows)
+    code *= span
+    code += part
+    code -= low
+    return _by_code(code, 0, span * len(groups.first))
 
 
 def _numbered(column: pa.Array, limit: int) -> PageGroups | None:

@@ -83,8 +83,27 @@ def _nonzero(divisor: Datum) -> Datum:
     return keep_where(pc.not_equal(divisor, zero(divisor.type)), divisor)
 
 
+def _fits(divisor: Any, dtype: np.dtype[Any]) -> bool:
+    """Whether a divisor and its opposite are whole numbers of a type."""
+    return bool(divisor) and dtype.kind in "iu" and abs(divisor) <= np.iinfo(dtype).max
+
+
+def _rest(values: np.ndarray[Any, Any], divisor: int) -> np.ndarray[Any, Any]:
+    """What dividing by one number leaves, with the sign of the values; NumPy divides by one much faster."""
+    rest: np.ndarray[Any, Any] = np.floor_divide(values, values.dtype.type(divisor))
+    rest *= values.dtype.type(divisor)
+    np.subtract(values, rest, out=rest)
+    if values.dtype.kind == "i":
+        below = np.flatnonzero(values < 0)
+        below = below[rest[below] > 0]
+        rest[below] -= values.dtype.type(divisor)
+    return rest
+
+
 def _remainder(a: Datum, b: Datum) -> Datum:
     values, nulls = numbers(a)
+    if isinstance(b, pa.Scalar) and values.ndim and _fits(b.as_py(), values.dtype):
+        return column(_rest(values, abs(b.as_py())), nulls, a.type)
     divisors, missing = numbers(b)
     empty = divisors == 0
     with np.errstate(invalid="ignore", divide="ignore"):

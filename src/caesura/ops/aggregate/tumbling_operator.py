@@ -9,17 +9,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from caesura.events.columns import taken
+from caesura.events.grouping import grouped, grouped_apart
 from caesura.events.identity import identity, plain_zeros
 from caesura.events.item import Item
 from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
 from caesura.kernels.grid import spread, tally, whole_windows
-from caesura.kernels.hashing import I64, mixed
+from caesura.kernels.hashing import I64, U64, mixed
 from caesura.kernels.memo import Memo, whole_numbers
-from caesura.kernels.sums import mark
+from caesura.kernels.sums import add_weights, mark
 from caesura.ops.aggregate.sent_by_slot import SentBySlot
 from caesura.ops.aggregate.shape import can_name, check_pieces
-from caesura.ops.aggregate.slots import Slots
+from caesura.ops.aggregate.slots import LARGE_PAGE, Slots
 from caesura.ops.aggregate.tumbling import Tumbling
 from caesura.ops.endless import Endless
 from caesura.plan import GivenUp, Operator, Speculate, definite
@@ -121,6 +123,8 @@ class TumblingOperator(Operator):
     ) -> I64:
         """Adds each row to its windows, or to its only one; gives the slots touched, once each."""
         rows, window = NONE, first
+        if last is not None and not values:
+            keys, first, last, weight = self._in_panes(keys, first, last, weight)
         if last is not None:
             rows, window = self._spread(first, last)
             weight = weight[rows]
@@ -130,6 +134,19 @@ class TumblingOperator(Operator):
         else:
             at = self._slots_of(keys, window)
         return self._put(at, weight, values)
+
+    def _in_panes(
+        self, keys: pa.RecordBatch, first: I64, last: I64, weight: I64
+    ) -> tuple[pa.RecordBatch, I64, I64, I64]:
+        """Rows of a key in the same windows as one, where they are only counted: they are spread once."""
+        whole = len(first) >= LARGE_PAGE and bool((last - first == last[0] - first[0]).all())
+        groups = grouped(keys.columns, len(first)) if whole else None
+        panes = None if groups is None else grouped_apart(groups, np.arange(len(first)), first)
+        if panes is None:
+            return keys, first, last, weight
+        total = np.zeros(len(panes.first), np.int64)
+        add_weights(panes.number, weight, total)
+        return take_rows(keys, panes.first), first[panes.first], last[panes.first], total
 
     def counted(self, keys: pa.RecordBatch, window: I64, count: I64) -> list[Item]:
         """Takes so many rows into windows by key, where nothing is aggregated but their number."""
@@ -174,8 +191,19 @@ class TumblingOperator(Operator):
 
     def _found(self, keys: pa.RecordBatch, count: int, rows: I64, window: I64) -> I64:
         """The slots of some rows' windows; new ones are opened."""
-        ids = identity(keys.columns, count, self.secret)
-        h1, h2 = mixed(ids, window, rows=rows)
+        groups = grouped(keys.columns, count) if count >= LARGE_PAGE else None
+        apart = None if groups is None else grouped_apart(groups, rows, window)
+        if groups is None or apart is None:
+            return self._searched(identity(keys.columns, count, self.secret), rows, keys, rows, window)
+        some = take_rows(keys, groups.first)
+        own = rows[apart.first]
+        ids = identity(some.columns, some.num_rows, self.secret)
+        at = self._searched(ids, groups.number[own], keys, own, window[apart.first])
+        return taken(at, apart.number)
+
+    def _searched(self, ids: tuple[U64, U64], who: I64, keys: pa.RecordBatch, rows: I64, window: I64) -> I64:
+        """The slots of windows by the identities of keys; ``who`` says whose, ``rows`` where the keys are."""
+        h1, h2 = mixed(ids, window, rows=who)
         at, fresh = self.slots.find(h1, h2)
         if len(fresh):
             none = np.full(len(fresh), MIN_TIME, np.int64)
