@@ -259,22 +259,33 @@ def test_benchmarks_are_named_where_there_are_some(monkeypatch: pytest.MonkeyPat
     assert "Benchmarks come with the source" in CliRunner().invoke(app, ["bench", "core"]).stderr
 
 
+def tested(project: str) -> None:
+    """Runs the tests of a project, in a process of its own."""
+    call = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(call, cwd=project, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout
+
+
 def test_a_new_project_runs_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert told("new", "shop")["files"] == [
-        "README.md",
-        "pipeline.py",
-        "generate.py",
-        "test_pipeline.py",
-        "data/",
-    ]
+    made = ["README.md", "generate.py", "pipeline.py", "test_pipeline.py", "data/"]
+    assert told("new", "shop")["files"] == made
     said("check", "shop/pipeline.py")
     assert len(told("preview", "shop/pipeline.py")) == 18
     assert len(told("late", "shop/pipeline.py")["orders"]) > 0
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q"], cwd="shop", capture_output=True, check=False
-    )
-    assert done.returncode == 0, done.stdout.decode()
+    tested("shop")
+
+
+def test_so_does_one_of_every_template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for template in ("sql", "delta", "kafka"):
+        assert "pytest" in told("new", template, "--template", template)["next"]
+        tested(template)
+    monkeypatch.chdir(tmp_path / "sql")
+    assert told("sql", "pipeline.sql") == {"written": ["kept"]}
+    refused = CliRunner().invoke(app, ["new", "other", "--template", "slq"])
+    assert refused.exit_code == 1 and "Did you mean 'sql'" in refused.stderr
+    assert not (tmp_path / "sql" / "other").exists()
 
 
 def test_a_project_is_not_written_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

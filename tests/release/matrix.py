@@ -37,7 +37,12 @@ def wheel(folder: Path) -> Path:
 def refuse_strange(built: Path) -> None:
     """Refuses a wheel without its licence, marker or templates, or with anything that is no part of it."""
     names = zipfile.ZipFile(built).namelist()
-    wanted = ("/licenses/LICENSE", "caesura/py.typed", "caesura/cli/template/pipeline.py.txt", "/METADATA")
+    wanted = (
+        "/licenses/LICENSE",
+        "caesura/py.typed",
+        "caesura/cli/template/files/pipeline.py.txt",
+        "/METADATA",
+    )
     missing = [part for part in wanted if not any(name.endswith(part) for name in names)]
     tops = {name.split("/")[0].split("-")[0] for name in names}
     strange = sorted(tops - {"caesura", "caesura_pytest", "caesura_pytest.py"})
