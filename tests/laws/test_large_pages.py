@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import caesura as cz
 from caesura.events import deferred, grouping, page
 from caesura.expr import delimited
-from caesura.kernels import Kernel
+from caesura.kernels import Kernel, memo
 from caesura.ops import deliver
 from caesura.ops.aggregate import slots, tumbling_operator
 from caesura.ops.join import physical, waiting
@@ -35,6 +35,7 @@ def small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "SHARE", 0)
     monkeypatch.setattr(slots, "LARGE_PAGE", 1)
     monkeypatch.setattr(tumbling_operator, "LARGE_PAGE", 1)
+    monkeypatch.setattr(memo, "MAX_BITS", memo.MIN_BITS)
     monkeypatch.setattr(deliver, "FRESH_ROWS", 1)
     monkeypatch.setattr(page, "SHORT", 0)
     monkeypatch.setattr(grouping, "repeats", lambda texts: True)

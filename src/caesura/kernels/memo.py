@@ -117,6 +117,11 @@ class Memo:
             self._bits = min(MAX_BITS, self._bits + 3)
             self._known = np.full((1 << self._bits, 3), NEVER, np.int64)
 
+    @property
+    def largest(self) -> bool:
+        """Whether it has as many places as it ever has."""
+        return self._bits == MAX_BITS
+
     def renumber(self, keep: I64) -> None:
         """Takes over new numbers: what was ``keep[n]`` is n, and the rest is gone."""
         numbers = self._known[:, 2]

@@ -33,8 +33,9 @@ def lifetimes(page: Page, time: pa.DataType) -> list[pa.Array]:
     """The columns kind, LE, RE, RE_new of a page, as people and files take them: no end is null."""
     ends = np.full(len(page), NO_NEW_END, np.int64) if page.re_new is None else page.re_new
     kept = ends == NO_NEW_END
+    kinds = pa.array(["-", "=" if page.settled else "~" if page.partial else "+"])
     return [
-        pa.array(np.where(kept, "=" if page.settled else "~" if page.partial else "+", "-"), pa.string()),
+        kinds.take(pa.array(kept.view(np.int8))),
         from_ticks(page.le, time, _missing(page.le == MIN_TIME)),
         from_ticks(page.re, time, _missing((page.re == INFINITY) | (page.re <= MIN_TIME + 1))),
         from_ticks(ends, time, _missing(kept | (ends == INFINITY))),

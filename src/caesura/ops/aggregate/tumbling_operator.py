@@ -28,6 +28,8 @@ from caesura.plan import GivenUp, Operator, Speculate, definite
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern, value
 
 NONE: I64 = np.zeros(0, np.int64)
+PAST_MEMO = 16
+"""After a large page of which most keys had not come lately, so many pages are searched for at once."""
 
 
 class TumblingOperator(Operator):
@@ -54,6 +56,8 @@ class TumblingOperator(Operator):
         self.grid = node.grid
         self._keys = [source.schema.get_field_index(name) for name in node.group]
         self._memo = Memo()
+        self._scattered = 0
+        """For how many pages keys are not looked for among the recent ones."""
         self._closed = MIN_TIME
         """Where the earliest window starts that was open when some were closed last."""
         self._latest, self._number = MIN_TIME, self.grid.first(MIN_TIME)
@@ -181,20 +185,30 @@ class TumblingOperator(Operator):
         return touched
 
     def _recalled(self, plain: I64, keys: pa.RecordBatch, window: I64) -> I64:
-        """The slots of windows, most of them as they were found before."""
+        """The slots of windows, most of them as they were found before, unless keys hardly come again."""
+        if self._scattered > 0:
+            self._scattered -= 1
+            return self._searched_for(keys, window)
         at, missed = self._memo.recall(plain, window)
         if len(missed):
-            some = take_rows(keys, missed)
-            found = self._found(some, len(missed), np.arange(len(missed)), window[missed])
+            found = self._searched_for(take_rows(keys, missed), window[missed])
             self._memo.learn(plain, window, at, missed, found)
+            most = 2 * len(missed) > len(at) >= LARGE_PAGE
+            self._scattered = PAST_MEMO if most and self._memo.largest else 0
         return at
+
+    def _searched_for(self, keys: pa.RecordBatch, window: I64) -> I64:
+        every = np.arange(len(window))
+        ids = identity(keys.columns, len(window), self.secret)
+        return self._searched(ids, every, keys, every, window)
 
     def _found(self, keys: pa.RecordBatch, count: int, rows: I64, window: I64) -> I64:
         """The slots of some rows' windows; new ones are opened."""
         groups = grouped(keys.columns, count) if count >= LARGE_PAGE else None
         apart = None if groups is None else grouped_apart(groups, rows, window)
         if groups is None or apart is None:
-            return self._searched(identity(keys.columns, count, self.secret), rows, keys, rows, window)
+            ids = identity(keys.columns, count, self.secret)
+            return self._searched(ids, rows, keys, rows, window)
         some = take_rows(keys, groups.first)
         own = rows[apart.first]
         ids = identity(some.columns, some.num_rows, self.secret)
