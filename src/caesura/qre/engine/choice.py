@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 from caesura.qre.checking.inference import value_type
@@ -10,6 +11,7 @@ from caesura.qre.compiler.deferral import has_maps
 from caesura.qre.compiler.lowering import NotCompiled
 from caesura.qre.engine.applied import AppliedToMaps, without_operations
 from caesura.qre.engine.compiled import CollectMachine, NestedMachine, PatternMachine
+from caesura.qre.engine.keyed_sketch import KeyedSketchMachine
 from caesura.qre.engine.machine import Machine
 from caesura.qre.engine.map import MapStage
 from caesura.qre.engine.map_rates import core
@@ -19,7 +21,7 @@ from caesura.qre.engine.pipe import PipeMachine
 from caesura.qre.engine.plain import PlainMachine
 from caesura.qre.engine.sketch import SketchMachine, ends_once, sketched
 from caesura.qre.language.build import iter_last
-from caesura.qre.language.query import Pipe, Query
+from caesura.qre.language.query import Partition, Pipe, Query
 from caesura.qre.language.types import MapOf, to_arrow
 
 Kernel = Literal["auto", "table", "generated", "twin"]
@@ -39,14 +41,17 @@ def machine_for(query: Query, kernel: Kernel = "auto") -> Machine:
 
 def _sketch(query: Query, kernel: Kernel) -> Machine | None:
     """A sketch over pieces; refuses one whose pieces may go on, which no automaton can run."""
-    found = sketched(query)
-    if found is None:
+    found = sketched(query.per_key)
+    if found is None or (isinstance(query, Partition) and found[1].structure is None):
         return None
     body, fold, _ = found
-    if ends_once(query, body):
-        pieces = machine_for(iter_last(body), kernel)
+    if ends_once(query.per_key, body):
+        whole = iter_last(body)
+        pieces = machine_for(replace(query, body=whole) if isinstance(query, Partition) else whole, kernel)
         if pieces.reason:
             raise NotCompiled(pieces.reason)
+        if isinstance(query, Partition):
+            return KeyedSketchMachine(query, found, pieces) if isinstance(pieces, PatternMachine) else None
         return SketchMachine(query, found, pieces)
     if fold.structure is not None:
         raise NotCompiled(f"'{fold}' over pieces that may go on after their end")

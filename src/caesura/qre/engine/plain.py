@@ -33,7 +33,7 @@ class PlainMachine(Machine):
 
     def close(self, pattern: Pattern) -> None:
         names, states = self.key_columns, self.twin.states
-        self.twin.states = {k: s for k, s in states.items() if not _covers(pattern, names, k)}
+        self.twin.states = {k: s for k, s in states.items() if not covers(pattern, names, k)}
 
     def save(self) -> bytes:
         return self.twin.save()
@@ -63,7 +63,8 @@ class PlainMachine(Machine):
         return f"twin: {self.reason}"
 
 
-def _covers(pattern: Pattern, names: list[str | None], key: Any) -> bool:
+def covers(pattern: Pattern, names: list[str | None], key: Any) -> bool:
+    """Whether a promise on the columns of a partition's key covers a key."""
     parts = key if len(names) > 1 else (key,)
     return pattern.matches_row({n: v for n, v in zip(names, parts, strict=True) if n is not None})
 

@@ -16,6 +16,8 @@ from caesura.qre.language.sketches import EventCount, Histogram, Quantile, added
 
 SLIDING = {"min": 0, "max": 1, "sum": 2, "avg": 2}
 """The folds that kernels slide, by number."""
+ROOM = 16
+"""For so many values there is room at first: there may be a sketch for each of many keys."""
 
 
 class Memory(Protocol):
@@ -178,12 +180,12 @@ class Ranks(RunningQuantile):
 
     def __init__(self, known: Quantile) -> None:
         super().__init__(known)
-        self.values: Array = np.zeros(1024)
+        self.values: Array = np.zeros(ROOM)
         self.size = 0
 
     def ranked(self, values: Array) -> Array:
         if self.size + len(values) > len(self.values):
-            more = max(self.size, len(values)) + 1024
+            more = max(self.size, len(values)) + ROOM
             self.values = np.append(self.values[: self.size], np.zeros(more))
         out = np.empty(len(values))
         self.size = exact_rank(values, self.values, self.size, self.known.q, out)
@@ -244,13 +246,42 @@ class Buckets(RunningQuantile):
         self.low, self.sizes, self.last = state.low, state.sizes, state.last
         self.counts, self.pointer = state.counts, state.pointer
 
-    def ranked(self, values: Array) -> Array:
+    def powers(self, values: Array) -> I64:
+        """By value the power of its bucket, whatever its sign; refuses values that have no bucket."""
         known = self.known
         if known.nonnegative and len(values) and values.min() < 0:
             added(Histogram(known.epsilon or 0.5), float(values.min()), True)
         if len(values) and not np.isfinite(values).all():
             Histogram(known.epsilon or 0.5).bucket(float(values[~np.isfinite(values)][0]))
-        powers = self._powers(np.abs(values))
+        return self._powers(np.abs(values))
+
+    def few(self, values: list[float], powers: list[int]) -> list[float]:
+        """The quantile after each of a few values: what `ranked` gives, without arrays of them."""
+        found, place, out = [], np.empty(1, np.int64), np.empty(1, np.int64)
+        for value, power in zip(values, powers, strict=True):
+            side = int(value > 0)
+            if value and not 0 <= power - self.low[side] < self.sizes[side]:
+                self._cover(side, power, power)
+            zero = self.sizes[0]
+            place[0] = zero
+            if value:
+                place[0] = zero + 1 + power - self.low[1] if side else zero - 1 - (power - self.low[0])
+            running_rank(place, self.counts, self.pointer, self.known.q, out)
+            found.append(self._edge(int(out[0]) - zero))
+        self.last = found[-1] if found else self.last
+        return found
+
+    def _edge(self, beyond: int) -> float:
+        """The value of a bucket by its place from that of zero on."""
+        if beyond == 0:
+            return 0.0
+        if beyond > 0:
+            return float(np.exp((beyond - 1 + self.low[1]) * self.log))
+        return -float(np.exp((-1 - beyond + self.low[0]) * self.log))
+
+    def ranked(self, values: Array) -> Array:
+        known = self.known
+        powers = self.powers(values)
         for side, chosen in enumerate((values < 0, values > 0)):
             if chosen.any():
                 self._cover(side, int(powers[chosen].min()), int(powers[chosen].max()))
