@@ -20,6 +20,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TypeVar
 
+from caesura.printable import printable
+
 T = TypeVar("T")
 E = TypeVar("E", bound="CaesuraError")
 
@@ -88,7 +90,7 @@ class CaesuraError(Exception):
         if place := self.place or self.called:
             where = f"{where} ({place})" if where else place
         head = f"{where}: {self.problem}" if where else self.problem
-        return f"{head}\n{self.remedy}"
+        return printable(f"{head}\n{self.remedy}", lines=True)
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (type(self), self.problem, self.remedy, self.step, self.place or self.called)

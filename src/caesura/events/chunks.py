@@ -33,6 +33,7 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.errors import StreamError
+from caesura.events.arrow_bytes import first_batch
 
 Chunks: TypeAlias = dict[str, bytes | None]
 """State by name; None for a chunk that is gone."""
@@ -94,18 +95,19 @@ class ChunkFormat(Generic[State]):
         if data.startswith(PICKLED):
             raise of_0_1_0(f"the saved state of {self.kind}")
         try:
-            batch = pa.ipc.open_stream(data).read_next_batch()
+            batch = first_batch(data)
             head = batch.schema.metadata or {}
             kind, number = head[_KIND].decode(), int(head[_FORMAT])
             parts: Parts = json.loads(head[_PARTS])
-        except (pa.ArrowInvalid, StopIteration, EOFError, KeyError, ValueError, OSError) as error:
+            columns = {f.name: _value(batch.column(i), f) for i, f in enumerate(batch.schema)}
+        except (ValueError, LookupError, TypeError, RecursionError, pa.ArrowException) as error:
             raise damaged(self.kind) from error
         if kind != self.kind:
             raise StreamError(
                 f"the saved state of {self.kind} is wanted, and this is that of {kind}.",
                 remedy="Give all that was saved, of a query with the same plan.",
             )
-        return parts | {f.name: _value(batch.column(i), f) for i, f in enumerate(batch.schema)}, number
+        return parts | columns, number
 
 
 class SavedJson:
@@ -136,7 +138,7 @@ class SavedJson:
         try:
             content = json.loads(data)
             number, state = content["format"], content["state"]
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise damaged(self.name) from error
         return upgraded(self.name, state, number, self.number, self.older)
 

@@ -28,6 +28,7 @@ from caesura.events.item import Item
 from caesura.events.page import NO_NEW_END, Page
 from caesura.events.written import read_nested, words, written
 from caesura.kernels.ticks import FIRST
+from caesura.printable import printable
 from caesura.punctuation import INFINITY, Punctuation
 from caesura.punctuation.parsing import drawn_time, parse_punctuation, reads
 
@@ -182,7 +183,12 @@ def draw(items: Iterable[Item], *, schema: pa.Schema | None = None, time: pa.Dat
 
 
 def layout(names: list[str], lines: list[tuple[str, str, list[str], str] | str]) -> str:
-    """Rows of (LE, RE, cells, mark) and lines of their own, under a header."""
+    """Rows of (LE, RE, cells, mark) and lines of their own, under a header: one line for each."""
+    names = [printable(name) for name in names]
+    lines = [
+        printable(line) if isinstance(line, str) else (*line[:2], [printable(c) for c in line[2]], line[3])
+        for line in lines
+    ]
     rows = [line for line in lines if not isinstance(line, str)]
     first = max([2, *(len(r[0]) for r in rows)])
     second = max([2, *(len(r[1]) for r in rows)])
@@ -216,6 +222,6 @@ def shown_value(v: object) -> str:
     if isinstance(v, bool):
         return "true" if v else "false"
     if isinstance(v, dict | list):
-        return written(v)
-    text = str(v)
+        return printable(written(v))
+    text = printable(str(v))
     return f"'{text}'" if " " in text or not text else text

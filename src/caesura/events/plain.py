@@ -28,6 +28,7 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.errors import StreamError
+from caesura.events.arrow_bytes import first_batch
 from caesura.events.chunks import SavedJson, damaged, ipc_bytes, json_chunk
 
 SCALARS = frozenset([type(None), bool, int, float, str])
@@ -189,7 +190,7 @@ class Codec:
             return self._instance(*parts)
         if tag != "arrow":
             raise KeyError(tag)
-        return pa.ipc.open_stream(b64decode(parts[0])).read_next_batch().column(0)[0].as_py()
+        return first_batch(b64decode(parts[0])).column(0)[0].as_py()
 
     def _instance(self, name: str, *parts: Any) -> Any:
         """An instance with these fields; its class does not get to check or change them again."""

@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.chunks import Chunks, ipc_bytes
+from caesura.events.arrow_bytes import first_batch
+from caesura.events.chunks import Chunks, damaged, ipc_bytes
 from caesura.events.columns import ColumnStore, Grown, taken
 from caesura.events.referred import Deferred, ReferredStore
 from caesura.kernels.hashing import I64, Mask
@@ -209,8 +210,7 @@ class RowState:
         last = np.full(0, -1, np.int64)
         self._written = 0
         for name in self._runs:
-            batch = pa.ipc.open_stream(chunks[name]).read_next_batch()
-            numbers = batch.column(0).to_numpy()
+            batch, numbers = _run(chunks[name])
             if name.endswith("x"):
                 last[numbers[numbers < len(last)]] = -1
                 continue
@@ -232,6 +232,21 @@ class RowState:
         self._alive.data[dead] = False
         self.live -= len(dead)
         self._saved = self.size
+
+
+def _run(data: bytes) -> tuple[pa.RecordBatch, I64]:
+    """A run of rows, or of tombstones, and the numbers of its rows."""
+    try:
+        batch = first_batch(data)
+    except ValueError as error:
+        raise damaged("a table of rows") from error
+    numbers = batch.column(0) if batch.num_columns else pa.nulls(0)
+    if numbers.type != pa.int64() or numbers.null_count or len(numbers) == 0:
+        raise damaged("a table of rows")
+    found: I64 = numbers.to_numpy()
+    if int(found.min()) < 0:
+        raise damaged("a table of rows")
+    return batch, found
 
 
 def _to_arrow(values: np.ndarray[Any, Any]) -> pa.Array:

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
+from caesura.events.arrow_bytes import first_batch
 from caesura.events.rows import MARK
 
 RUN = re.compile(r"\d{6}/\d{6}[rx]")
@@ -38,7 +39,7 @@ def stored_rows(chunks: Mapping[str, bytes | None]) -> pa.Table:
         data = chunks[name]
         if data is None:
             continue
-        batch = pa.ipc.open_stream(data).read_next_batch()
+        batch = first_batch(data)
         numbers = batch.column(0).to_pylist()
         if name.endswith("x"):
             for number in numbers:

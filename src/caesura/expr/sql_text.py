@@ -37,6 +37,8 @@ from caesura.expr.nodes import Alias, Apply, Boundary, Case, Cast, Column, Const
 from caesura.expr.types import as_type
 
 Lower = Callable[[Any, str], Expr]
+LONGEST = 60
+"""So many signs of a text are shown where it would fill the screen."""
 WHOLE = "whole"
 """The mark of a division, and of an average, that is whole where its numbers are: as in Flink."""
 
@@ -56,6 +58,16 @@ class SqlDialect(Spark):
 
 def from_text(text: str) -> Expr:
     """The expression that a text in SQL means; refuses what we lack, with where it stands."""
+    try:
+        return _from_text(text)
+    except RecursionError:
+        raise ExprError(
+            f"{text[:LONGEST]!r}... is nested too deeply.",
+            remedy="Write it in parts, or with fewer brackets.",
+        ) from None
+
+
+def _from_text(text: str) -> Expr:
     try:
         found = [] if _STATEMENT.match(text) else SqlDialect().parse_into(exp.Expr, text)
     except (ParseError, TokenError) as error:

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from caesura.plan.duration import shown
 from caesura.plan.node import Node, walk
+from caesura.printable import printable
 
 
 @dataclass(frozen=True)
@@ -89,8 +90,8 @@ def outline(*roots: Node) -> list[OutlineStep]:
             OutlineStep(
                 number=len(steps),
                 kind=node.kind,
-                name=node.name,
-                does=node.describe(),
+                name=printable(node.name),
+                does=printable(node.describe()),
                 place=node.place,
                 inputs=tuple(number[child.fingerprint] for child in node.inputs),
                 columns=_columns(node.schema),
@@ -102,7 +103,7 @@ def outline(*roots: Node) -> list[OutlineStep]:
 
 
 def _columns(schema: pa.Schema) -> tuple[tuple[str, str], ...]:
-    return tuple((field.name, str(field.type)) for field in schema)
+    return tuple((printable(field.name), str(field.type)) for field in schema)
 
 
 def mermaid(steps: list[OutlineStep]) -> str:

@@ -14,6 +14,7 @@ from caesura.plan.cut import cut
 from caesura.plan.explain import explain, explain_stages
 from caesura.plan.outline import html, mermaid, outline
 from caesura.plan.prune import prune
+from caesura.printable import printable
 from caesura.punctuation import Pattern
 from caesura.runtime.query.result import Output, Preview, Result, delivered, preview, query_of, run
 
@@ -52,7 +53,7 @@ class RunSteps(Planned):
         if what == "feedback":
             return self._explain_feedback(pattern)
         if what == "spark":
-            return explain_stages(cut(prune({"out": self.node})))
+            return printable(explain_stages(cut(prune({"out": self.node}))), lines=True)
         if what == "mermaid":
             return mermaid(outline(self.node))
         if what == "html":

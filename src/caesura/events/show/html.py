@@ -14,6 +14,7 @@ import pyarrow as pa
 from caesura.events import Page
 from caesura.events.draw import shown_time, shown_value
 from caesura.events.show.scale import ShownLifetime, spans
+from caesura.printable import printable
 
 MAX_ROWS = 200
 """So many rows are drawn; the others are counted."""
@@ -22,8 +23,10 @@ COLOURS = ("#2f6fab", "#b35c1e", "#3d8b40", "#8a4fa0", "#a8323e", "#5a6570")
 
 def table(heads: Iterable[str], rows: Iterable[Iterable[object]], *, note: str = "") -> str:
     """A table of plain cells."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in heads)
-    body = "".join("<tr>" + "".join(f"<td>{escape(str(c))}</td>" for c in row) + "</tr>" for row in rows)
+    head = "".join(f"<th>{escape(printable(name))}</th>" for name in heads)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(printable(str(c)))}</td>" for c in row) + "</tr>" for row in rows
+    )
     below = f"<p><small>{escape(note)}</small></p>" if note else ""
     return f'<table class="caesura"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}'
 
@@ -31,7 +34,7 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[object]], *, note: str =
 def timeline_html(page: Page, schema: pa.Schema, time: pa.DataType | None = None) -> str:
     """The rows of a page with their lifetimes as bars, coloured by their first column."""
     shown = page.slice(0, min(len(page), MAX_ROWS))
-    heads = "".join(f"<th>{escape(name)}</th>" for name in ("LE", "RE", *schema.names, "lifetime"))
+    heads = "".join(f"<th>{escape(printable(name))}</th>" for name in ("LE", "RE", *schema.names, "lifetime"))
     colours: dict[str, str] = {}
     rows = []
     for (le, re, _, values), span in zip(shown.rows(), spans(shown), strict=True):

@@ -134,7 +134,7 @@ class Delivery:
                 f"'{file}', which the sink has not got yet, is gone.",
                 remedy="Put it back and start again, or start with a new checkpoint and a new sink.",
             ) from None
-        except (pa.ArrowException, ValueError, KeyError, TypeError, OSError, EOFError):
+        except (StreamError, OSError):
             raise StreamError(
                 f"'{file}', which the sink has not got yet, is not whole.",
                 remedy="Put it back as it was, or start with a new checkpoint and a new sink.",

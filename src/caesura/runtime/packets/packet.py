@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from caesura.errors import CaesuraError, StreamError
+from caesura.events.arrow_bytes import first_batch, whole_table
 from caesura.events.columns import empty_rows
 from caesura.events.item import Item
 from caesura.events.page import Page
@@ -25,6 +27,8 @@ from caesura.punctuation import INFINITY, Punctuation
 from caesura.runtime.packets.integer_encoding import decode_integers, encode_integers
 
 MAX_BYTES = 1 << 19
+MAX_ROWS = 1 << 26
+"""More than the rows of any page that was split; one that says more would be made before it is looked at."""
 Row = tuple[int, str, int, str, int, bytes]
 """(stage, label, bucket, origin, sequence, bytes)."""
 
@@ -101,7 +105,12 @@ def rows_bytes(packets: Iterable[Packet]) -> bytes:
 
 def rows_packets(data: bytes) -> list[Packet]:
     """What `rows_bytes` took."""
-    table = pa.ipc.open_stream(data).read_all()
+    try:
+        table = whole_table(data)
+    except ValueError as error:
+        raise damaged_packet() from error
+    if table.schema != ROWS:
+        raise damaged_packet()
     rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
     return [Packet.from_row(row) for row in rows]
 
@@ -131,7 +140,30 @@ def encode(header: dict[str, Any], items: tuple[Item, ...]) -> bytes:
 
 
 def decode(data: bytes) -> tuple[dict[str, Any], tuple[Item, ...]]:
-    """What `encode` took."""
+    """What `encode` took; whatever else it is given is refused."""
+    try:
+        return _decode(data)
+    except MALFORMED as error:
+        raise damaged_packet() from error
+
+
+MALFORMED = (
+    *(ArithmeticError, AttributeError, CaesuraError, LookupError),
+    *(RecursionError, StopIteration, TypeError, ValueError),
+)
+"""What reading a packet that was crafted may come upon."""
+
+
+def damaged_packet() -> StreamError:
+    """What is no packet, or no longer."""
+    return StreamError(
+        "a packet cannot be read: it is cut off or was changed.",
+        remedy="Start again with the same checkpoint: the epoch runs again. If that fails too, put back the "
+        "files of the loop log, or of the saved query, as they were.",
+    )
+
+
+def _decode(data: bytes) -> tuple[dict[str, Any], tuple[Item, ...]]:
     view = memoryview(data)
     at = 4 + int.from_bytes(view[:4], "little")
     head = json.loads(bytes(view[4:at]))
@@ -163,11 +195,15 @@ def _page_bytes(page: Page) -> tuple[bytes, list[Any]]:
 
 
 def _page_from(data: memoryview, rows: int, encoding: list[Any], *, settled: bool, partial: bool) -> Page:
-    batch = pa.ipc.open_stream(pa.py_buffer(data)).read_next_batch()
+    batch = first_batch(pa.py_buffer(data))
     names, lasting, encodings = encoding
+    if not 0 <= rows <= MAX_ROWS or (batch.num_columns and batch.num_rows != rows):
+        raise ValueError(f"a page of {rows} rows has columns of {batch.num_rows}")
     sent_columns = iter(batch.columns)
     columns = [decode_integers(next(sent_columns) if sent else None, how, rows) for how, sent in encodings]
     own = len(columns) - len(names)
+    if own not in (2, 3) or any(column.type != pa.int64() or column.null_count for column in columns[:own]):
+        raise ValueError("a page has two or three columns of times")
     le, re, *new = (np.asarray(column.to_numpy()) for column in columns[:own])
     payload = pa.RecordBatch.from_arrays(columns[own:], names) if names else empty_rows(rows)
     return Page(le, re + le if lasting else re, payload, new[0] if new else None, settled, partial=partial)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from typing import Any
 
@@ -166,13 +166,23 @@ class ParquetSink(TableSink):
                     file.remove()
 
     def read_back(self, output: str) -> pa.Table:
-        files = [part.file for part in self._parts() if part.output == output]
-        tables = [self._read(output, file) for file in files]
+        tables = [self._read(part) for part in self._parts() if part.output == output]
         return pa.concat_tables(tables) if tables else self._schemas[output].empty_table()
 
-    def _read(self, output: str, file: str) -> pa.Table:
-        table = pq.ParquetFile((self._place / output / file).open()).read()
-        return with_partition(table, file.rpartition("/")[0], self._schemas[output])
+    def _read(self, part: Part) -> pa.Table:
+        """The rows of a part; a file that is not what was committed is not looked into."""
+        place = self._place / part.output / part.file
+        try:
+            data = place.read_bytes()
+            if part.sha256 and hashlib.sha256(data).hexdigest() != part.sha256:
+                raise ValueError("its hash is not the one of its commit")
+            table = pq.ParquetFile(pa.BufferReader(data)).read()
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise StreamError(
+                f"'{place}' cannot be read: {error}.",
+                remedy=f"Put it back as it was; `caesura audit {self.path}` lists what was changed.",
+            ) from error
+        return with_partition(table, part.file.rpartition("/")[0], self._schemas[part.output])
 
     def _parts(self) -> list[Part]:
         """The parts that count, epoch after epoch."""
@@ -224,9 +234,24 @@ def _no_commit(commits: Place, epoch: int) -> StreamError:
 def read_commit(file: Place) -> dict[str, Any]:
     """What a commit says."""
     content: dict[str, Any] = read_json(file, COMMIT_REMEDY, wants=("epoch", "files"))
-    if content.get("format", 0) > COMMIT_FORMAT:
-        raise later_format(f"'{file}'", content["format"], COMMIT_FORMAT)
+    number = content.get("format", 0)
+    if isinstance(number, int) and number > COMMIT_FORMAT:
+        raise later_format(f"'{file}'", number, COMMIT_FORMAT)
+    if not isinstance(content["files"], list) or not all(map(_is_part, content["files"])):
+        raise StreamError(f"'{file}' is not whole: it names what no sink writes.", remedy=COMMIT_REMEDY)
     return content
+
+
+def _is_part(told: Any) -> bool:
+    """Whether an entry of a commit is a file below the output: whoever reads it opens what it names."""
+    if not isinstance(told, dict) or not set(told) <= {field.name for field in fields(Part)}:
+        return False
+    names = [told.get("output"), told.get("file")]
+    return all(map(_is_below, names)) and isinstance(told.get("rows"), int)
+
+
+def _is_below(name: Any) -> bool:
+    return isinstance(name, str) and name != "" and not name.startswith("/") and ".." not in name.split("/")
 
 
 def _number(file: Place, nothing: int = 0) -> int:

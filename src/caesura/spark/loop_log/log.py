@@ -212,6 +212,7 @@ class LoopLog:
         """The rows of a file."""
         try:
             table = pa.ipc.open_stream((self._folder / name).read_bytes()).read_all()
+            table.validate(full=True)
         except FileNotFoundError:
             raise self._gone(name) from None
         except (pa.ArrowException, OSError) as error:
