@@ -7,9 +7,15 @@ from typing import Any
 
 project = "Caesura"
 author = "the Caesura authors"
-extensions = ["myst_parser", "sphinx.ext.autodoc"]
-html_theme = "alabaster"
-html_theme_options = {"description": "Streams with lifetimes and promises", "page_width": "1100px"}
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
+html_theme = "furo"
+html_title = "Caesura"
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#2c5f7c", "color-brand-content": "#2c5f7c"},
+    "dark_css_variables": {"color-brand-primary": "#8ec7e6", "color-brand-content": "#8ec7e6"},
+}
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 exclude_patterns = ["build"]
 myst_heading_anchors = 3
 autodoc_typehints = "signature"

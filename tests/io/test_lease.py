@@ -15,7 +15,7 @@ import caesura as cz
 from caesura.errors import StreamError
 from caesura.io.places import Place
 from caesura.io.places import lease as leases
-from caesura.io.places.lease import NAME, TERM, Holder, Lease
+from caesura.io.places.lease import NAME, TERM, Beats, Holder, Lease
 
 
 def no_wait(_: float) -> None:
@@ -46,6 +46,15 @@ def test_a_checkpoint_that_another_process_has_is_refused_until_it_is_killed_or_
         process.kill()
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         assert Lease.take(place, pause=no_wait).number == 4  # killed, even where nobody has waited for it
+
+
+@pytest.fixture
+def no_beats(monkeypatch: pytest.MonkeyPatch) -> Beats:
+    """The leases of this process without the thread that beats, which holds each of them for a moment."""
+    beats = Beats()
+    monkeypatch.setattr(leases, "BEATING", beats)
+    monkeypatch.setattr(leases, "BEAT", 1000)
+    return beats
 
 
 def elsewhere(checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
@@ -93,7 +102,7 @@ def test_of_two_that_see_a_dead_holder_one_has_the_lease(
     assert others[0].number == 8
 
 
-def test_a_lease_is_given_back_when_it_is_not_needed_any_more(tmp_path: Path) -> None:
+def test_a_lease_is_given_back_when_it_is_not_needed_any_more(tmp_path: Path, no_beats: Beats) -> None:
     def released() -> Any:
         return json.loads((tmp_path / NAME).read_text())["released"]
 
@@ -108,7 +117,7 @@ def test_a_lease_is_given_back_when_it_is_not_needed_any_more(tmp_path: Path) ->
     assert not released()
     del lease
     gc.collect()
-    leases.BEATING.give_back()
+    no_beats.give_back()
     assert released()
     earlier, later = Lease.take(place), Lease.take(place)
     with pytest.raises(StreamError, match="was taken over"):
@@ -119,7 +128,9 @@ def test_a_lease_is_given_back_when_it_is_not_needed_any_more(tmp_path: Path) ->
     later.check()
 
 
-def test_a_forgotten_lease_is_found_in_the_middle_of_a_change_of_its_file(tmp_path: Path) -> None:
+def test_a_forgotten_lease_is_found_in_the_middle_of_a_change_of_its_file(
+    tmp_path: Path, no_beats: Beats
+) -> None:
     forgotten: Any = [Lease.take(Place.of(tmp_path))]
     forgotten.append(forgotten)  # only the garbage collector finds it
     del forgotten
@@ -129,7 +140,7 @@ def test_a_forgotten_lease_is_found_in_the_middle_of_a_change_of_its_file(tmp_pa
         return data or b""
 
     (Place.of(tmp_path) / NAME).update(collected)
-    leases.BEATING.give_back()
+    no_beats.give_back()
     assert json.loads((tmp_path / NAME).read_text())["released"]
 
 
