@@ -111,6 +111,17 @@ def test_only_so_many_streams_are_open(monkeypatch: pytest.MonkeyPatch) -> None:
         assert client.follow_link().ask("/stream").code == 503
 
 
+def test_a_stream_ends_with_its_server() -> None:
+    with served() as client:
+        visitor = client.follow_link()
+        connection = http.client.HTTPConnection("127.0.0.1", visitor.server.port, timeout=10)
+        connection.request("GET", "/stream", headers={"Cookie": visitor.cookie})
+        answer = connection.getresponse()
+        assert answer.readline().startswith(b"data: ")
+    answer.read()  # raises where the stream was cut off
+    connection.close()
+
+
 def test_while_nobody_looks_the_query_is_not_asked() -> None:
     asked: list[int] = []
 

@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 import spark_plans as given
 from prometheus_client.parser import text_string_to_metric_families
+from served_console import Client
 
 import caesura as cz
 from caesura.errors import StreamError
+from caesura.io.places import Place
+from caesura.runtime.metrics.saved_status import SavedFigures
 
 
 def test_a_named_query_shows_its_figures_and_finishes(spark: Any, tmp_path: Path) -> None:
@@ -38,7 +41,26 @@ def test_a_named_query_shows_its_figures_and_finishes(spark: Any, tmp_path: Path
     assert 'caesura_epoch_part_seconds{part="addBatch"' in text
     url = query.metrics_url
     assert [one.name for one in spark.streams.active if str(one.id) == str(query.query.id)] == ["speeds"]
+    saved = SavedFigures(Place.of(tmp_path / "checkpoint"))
+    _check_console(query, saved)
     query.finish()
-    assert not query.active
+    assert not query.active and not saved.read().active
     with pytest.raises(urllib.error.URLError):
         urllib.request.urlopen(url)
+
+
+def _check_console(query: Any, saved: SavedFigures) -> None:
+    """The pages show the same from the query itself and, to other processes, from its checkpoint."""
+    status, figures = query.status(), saved.read()
+    assert figures.active and saved.name == "speeds" and saved.shape == query.shape
+    assert (figures.status.steps, figures.status.sources) == (status.steps, status.sources)
+    assert figures.status.epoch == status.epoch and len(figures.buckets) == 2
+    assert {step.label for step in saved.shape.steps if step.stage} == set(status.steps)
+    (window,) = [step.number for step in saved.shape.steps if step.label == "tumbling"]
+    with query.console(open_page=False) as server:
+        page = Client(server).follow_link().ask(f"/?look=step-{window}").body
+    assert (
+        f"{given.readings().num_rows:,} rows read" in page
+        and "2 buckets of stage 1" in page
+        and "keeps open windows" in page
+    )

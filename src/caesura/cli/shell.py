@@ -25,6 +25,7 @@ ORDER = (
     "explain",
     "check",
     "run",
+    "console",
     "sql",
     "trace",
     "feedback",

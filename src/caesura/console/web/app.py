@@ -16,10 +16,10 @@ from caesura.console.web.pages import Ways, panel, plan_page, told
 from caesura.console.web.plan_view import changing
 from caesura.console.web.updates import Texts, Updates
 from caesura.console.web.watched import Watched
+from caesura.errors import CaesuraError
 
 KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 STATIC = ("console.css", "console.js", "icon.svg")
-PLAIN = "default-src 'none'"
 
 
 class Console:
@@ -36,8 +36,8 @@ class Console:
             Route("/stream", self.stream),
             Route("/static/{name}", self.static),
         ]
-        missing = {404: self.missing, 405: self.missing}
-        self.app = GuardedPages(Starlette(routes=routes, exception_handlers=missing), access)
+        answers = {404: self.missing, 405: self.missing, CaesuraError: self.failed}
+        self.app = GuardedPages(Starlette(routes=routes, exception_handlers=answers), access)
 
     @property
     def ways(self) -> Ways:
@@ -68,6 +68,10 @@ class Console:
     async def missing(self, request: Request, error: Exception) -> Response:
         """There is no such page."""
         return _html(told("Not here", "There is no such page."), 404)
+
+    async def failed(self, request: Request, error: Exception) -> Response:
+        """What is watched cannot be read; why is told as it is."""
+        return _html(told("Not to be read", str(error)), 500)
 
 
 def _html(page: str, code: int = 200) -> Response:

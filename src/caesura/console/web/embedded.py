@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import time
-import webbrowser
 from collections import deque
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from caesura.console.web.server import ConsoleServer
 from caesura.console.web.watched import SeenRows, Watched
 from caesura.events.item import Item
 from caesura.events.page import Page
@@ -121,26 +118,3 @@ class EmbeddedWatch:
             self._cells[number].taps.append(tap)
         tap.looked = time.monotonic()
         self._seen[number] = tuple(tap.items)
-
-
-def console_of(
-    query: Query,
-    name: str,
-    *,
-    host: str,
-    port: int,
-    password_file: str | Path | None,
-    read_only: bool,
-    open_page: bool,
-) -> ConsoleServer:
-    """Serves the pages of a query, and opens the first."""
-    made = ConsoleServer(
-        EmbeddedWatch(query, name).watched(),
-        host=host,
-        port=port,
-        password_file=password_file,
-        read_only=read_only,
-    )
-    if open_page:
-        webbrowser.open(made.url)
-    return made

@@ -14,7 +14,7 @@ from caesura.events.page import Page
 from caesura.events.show.scale import ShownLifetime
 from caesura.punctuation import INFINITY
 
-BAR = 200.0
+BAR = 120.0
 MAX_TEXT = 200
 """Longer values are cut on the page."""
 HIDDEN = "\x00"
@@ -32,7 +32,7 @@ def lifetimes(seen: SeenRows) -> Markup:
         return tag("p", {"class": "quiet"}, waits)
     first, last = _bounds(rows)
     names = [name for name in seen.schema.names if not name.startswith(HIDDEN)]
-    heads = ("kind", "from", "to", *names, "lifetime")
+    heads = ("kind", "lifetime", "from", "to", *names)
     head = tag("tr", {}, *(tag("th", {"scope": "col"}, name) for name in heads))
     body = [line for item in seen.items for line in _lines(item, first, last, seen.time, len(heads))]
     table = tag("table", {"class": "lifetimes"}, tag("thead", {}, head), tag("tbody", {}, *body))
@@ -75,7 +75,7 @@ def _line(row: Lifetime, first: int, last: int, time: pa.DataType | None) -> Mar
     cells = [tag("td", {}, _cut(text)) for text in (*times, *(shown_value(v) for v in payload))]
     sign = tag("th", {"scope": "row"}, tag("span", {"title": word, "aria-label": word, "role": "img"}, kind))
     name = {"+": "came", "-": "went"}.get(kind, "final")
-    return tag("tr", {"class": name}, sign, *cells, tag("td", {}, bar))
+    return tag("tr", {"class": name}, sign, tag("td", {}, bar), *cells)
 
 
 def _bar(le: int, re: int, new: int, first: int, last: int) -> Markup:

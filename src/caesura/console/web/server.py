@@ -102,6 +102,7 @@ class ConsoleServer:
 
     def close(self) -> None:
         """Listens no more."""
+        self.console.updates.closed = True
         self._server.should_exit = True
         self._thread.join(timeout=10)
         self._socket.close()
@@ -148,7 +149,7 @@ def _password(file: Path) -> str:
         ).at("console", here()) from None
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise PlanError(
-            f"others can read the password file '{file}'.", remedy=f"Keep it to yourself: chmod 600 {file}"
+            f"others can read the password file '{file}'.", remedy=f"Keep it to yourself: chmod 600 {file}."
         ).at("console", here())
     if len(text) < 8:
         raise PlanError(

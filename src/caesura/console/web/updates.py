@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
+import time
 from collections.abc import Callable
 
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
+log = logging.getLogger(__name__)
 EVERY = 0.25
 PATIENCE = 10.0
 """Seconds after which a client that takes nothing is let go."""
@@ -30,6 +33,8 @@ class Updates:
 
     def __init__(self) -> None:
         self.open = 0
+        self.closed = False
+        """Whether the server listens no more, so that streams end."""
 
     def stream(self, read: Callable[[], Texts]) -> Response:
         """A stream of what ``read`` gives, as far as it has changed; refused where too many are open."""
@@ -50,19 +55,19 @@ class _Stream(Response):
         self._updates.open += 1
         gone = asyncio.ensure_future(_gone(receive))
         try:
-            async with asyncio.timeout(LONGEST):
-                await _sent(send, {"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-                await self._send(send, gone)
+            await _sent(send, {"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            await self._send(send, gone)
+            await _sent(send, {"type": "http.response.body", "body": b""})
         except TimeoutError:
-            return
+            log.debug("a client of the console took nothing, and was let go")
         finally:
             gone.cancel()
             self._updates.open -= 1
 
     async def _send(self, send: Send, gone: asyncio.Future[None]) -> None:
         known: Texts = {}
-        silent = 0.0
-        while not gone.done():
+        silent, until = 0.0, time.monotonic() + LONGEST
+        while not gone.done() and not self._updates.closed and time.monotonic() < until:
             now = await run_in_threadpool(self._read)
             fresh = {key: text for key, text in now.items() if known.get(key) != text}
             silent = 0.0 if fresh else silent + EVERY

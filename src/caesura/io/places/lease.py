@@ -249,6 +249,14 @@ def _held(file: Place) -> Holder | None:
         return None
 
 
+def is_held(checkpoint: Place) -> bool:
+    """Whether somebody goes on with a checkpoint, as far as can be told at once."""
+    held = _held(checkpoint / NAME)
+    if held is None or held.released:
+        return False
+    return not held.visible or _began(held.process) == held.began
+
+
 def _lives(held: Holder, file: Place, pause: Callable[[float], None]) -> bool:
     """Whether a lease's holder goes on with it, apart from this process."""
     if held.released or held.own:

@@ -15,6 +15,7 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from caesura.errors import StreamError
+from caesura.plan import here
 
 T = TypeVar("T")
 WAIT = 0.5
@@ -56,7 +57,7 @@ class Errands:
             raise StreamError(
                 f"{MAX_WAITING} errands wait for the query already, and it is not at work.",
                 remedy="Let it run, or step it; then ask again.",
-            )
+            ).at("console", here())
         future: Future[T] = Future()
         self._todo.append((future, errand))
         return future

@@ -32,7 +32,6 @@ from caesura.events.identity import Secret
 from caesura.events.item import Item
 from caesura.feedback.predicates import Meant
 from caesura.io.ingress.pushed import PushedIngress
-from caesura.io.sinks.packages import package
 from caesura.io.sinks.rows import history_table
 from caesura.plan import Counters, Duration, Node, Speculate, here, ticks
 from caesura.plan.step_log import StepLog
@@ -400,13 +399,11 @@ class Query(Closing):
         This machine alone may look, unless ``host`` is another address: then a ``password_file`` is needed.
         What the pages show is read between two steps, by whoever runs the query.
         """
-        package("starlette", "console")
-        package("uvicorn", "console")
-        from caesura.console.web.embedded import console_of
+        from caesura.console.web.embedded import EmbeddedWatch
+        from caesura.console.web.opening import opened
 
-        return console_of(
-            self,
-            name,
+        return opened(
+            EmbeddedWatch(self, name).watched(),
             host=host,
             port=port,
             password_file=password_file,

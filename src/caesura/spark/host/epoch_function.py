@@ -6,7 +6,6 @@ is called in a process of the server: how the query stands then goes through a f
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,10 +15,10 @@ from typing import TYPE_CHECKING
 from pyspark.cloudpickle import dumps
 
 from caesura.io.places import Place
-from caesura.io.places.json_files import read_json
 from caesura.io.places.lease import refuse_deposed
 from caesura.ops.held import shipped
-from caesura.runtime.metrics.status import Board, log_epoch
+from caesura.runtime.metrics.saved_status import save_status
+from caesura.runtime.metrics.status import log_epoch
 from caesura.spark.errors import as_line, explained
 from caesura.spark.host.checkpoint import query_id
 from caesura.spark.host.source_log import check_files, last_offsets
@@ -29,9 +28,6 @@ from caesura.spark.worker.job import Job
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-STATUS = "status.json"
-"""How a query on a Connect server stands, beside its checkpoint."""
 
 
 @dataclass
@@ -76,9 +72,9 @@ class EpochFunction:
         if self.loop:
             LoopLog(self.loop).note_sent()
         board = self.writer.sink.board
-        if self.away:
-            (self.place / STATUS).put(json.dumps(board.to_json()).encode())
-        log_epoch(board.status(), number, time.monotonic() - began, self.name)
+        seconds = time.monotonic() - began
+        save_status(self.place, board, number, seconds)
+        log_epoch(board.status(), number, seconds, self.name)
 
     def __getstate__(self) -> dict[str, bytes]:
         tables = {} if self.job is None else self.job.tables
@@ -87,11 +83,3 @@ class EpochFunction:
 
     def __setstate__(self, state: dict[str, bytes]) -> None:
         vars(self).update(loads(state["epochs"]))
-
-
-def board_away(place: Place) -> Board:
-    """How a query on a Connect server stands, as of its last epoch."""
-    file = place / STATUS
-    if not file.is_file():
-        return Board()
-    return Board.from_json(read_json(file, "Take it away: the next epoch writes it anew."))

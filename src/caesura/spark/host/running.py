@@ -27,6 +27,9 @@ from caesura.plan.duration import Duration, ticks
 from caesura.punctuation import Intent
 from caesura.runtime.buckets.labels import OUT
 from caesura.runtime.feedback.consumer import StandingFeedback
+from caesura.runtime.metrics.plan_shape import PlanShape
+from caesura.runtime.metrics.saved_status import save_shape, saved_board
+from caesura.runtime.metrics.served import timed
 from caesura.runtime.metrics.status import Board, ReadRate, Status
 from caesura.runtime.query.closing import Closing
 from caesura.runtime.query.result import Output, Result, delivered
@@ -36,10 +39,11 @@ from caesura.runtime.sinks.named import as_sink
 from caesura.spark.errors import asking_spark, ours
 from caesura.spark.host.checkpoint import buckets_of, query_id, save_plan, secret_of_checkpoint
 from caesura.spark.host.connect import patient_start, refuse_loop, refuse_sink
-from caesura.spark.host.epoch_function import EpochFunction, board_away
+from caesura.spark.host.epoch_function import EpochFunction
 from caesura.spark.host.feedback import CheckpointFeedback
 from caesura.spark.host.frames import framed, hops
 from caesura.spark.host.host import make_job, packets
+from caesura.spark.host.shape import shape_of_job
 from caesura.spark.host.source_log import check_logs
 from caesura.spark.session import check_session, over_connect
 from caesura.spark.sinks.epochs import EpochWriter, check_form
@@ -50,6 +54,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from caesura.console.web.server import ConsoleServer
     from caesura.runtime.metrics.endpoint import MetricsEndpoint
     from caesura.runtime.metrics.figures import Figures
 
@@ -85,6 +90,8 @@ class SparkQuery(Closing):
         """What went wrong in an epoch on the driver, as ours."""
         self._began, self._rate = time.time(), ReadRate()
         self._endpoint: MetricsEndpoint | None = None
+        self.shape = PlanShape(())
+        """Its plan, in words."""
 
     def wait(self, seconds: int | None = None) -> bool:
         """Waits for the end; True when it has come. A failure in a worker is raised as ours."""
@@ -162,7 +169,6 @@ class SparkQuery(Closing):
 
     def _figures(self) -> Figures:
         from caesura.runtime.metrics.figures import Figures
-        from caesura.runtime.metrics.served import timed
 
         durations = self.progress().get("durationMs", {})
         return Figures(
@@ -228,6 +234,32 @@ class SparkQuery(Closing):
         rate = self._rate.of(sum(source.rows for source in status.sources.values()))
         seconds = last["durationMs"].get("triggerExecution", 0) / 1000
         return dataclasses.replace(status, epoch=last["batchId"], seconds=seconds, rows_per_second=rate)
+
+    def console(
+        self,
+        port: int = 0,
+        *,
+        host: str = "127.0.0.1",
+        password_file: str | Path | None = None,
+        read_only: bool = False,
+        open_page: bool = True,
+    ) -> ConsoleServer:
+        """Serves pages that show the query as it runs, and opens them in the browser.
+
+        This machine alone may look, unless ``host`` is another address: then a ``password_file`` is needed.
+        """
+        from caesura.console.web.opening import opened
+        from caesura.console.web.watched import Watched
+
+        watched = Watched(self.name, self.shape, self._figures, "on Spark")
+        return opened(
+            watched,
+            host=host,
+            port=port,
+            password_file=password_file,
+            read_only=read_only,
+            open_page=open_page,
+        )
 
     def _repr_html_(self) -> str:
         return self.status()._repr_html_()
@@ -296,12 +328,15 @@ def start(
         check_logs(place)
         secret = secret_of_checkpoint(place)
         stages = save_plan(place, job.stages, buckets, partitions)
+        shape = shape_of_job(stages, buckets)
+        save_shape(place, shape, name=name or "", timed=timed(nodes.values()))
         job = dataclasses.replace(job, stages=stages, secret=secret, fence=lease.number)
         options: dict[str, Any] = {"trigger": trigger, "limits": limits, "lease": lease, "name": name or ""}
         made = launch(job, nodes, spark, target, place, **options)
     except BaseException:
         lease.release()
         raise
+    made.shape = shape
     if metrics_port is not None:
         made.serve_metrics(metrics_port)
     return made
@@ -350,7 +385,7 @@ def launch(
         if not away:
             writer.attach(str(query.id))
     log.info("started on %s", place, extra={"query": name or str(query.id)})
-    board = partial(board_away, place) if away else lambda: target.board
+    board = partial(saved_board, place) if away else lambda: target.board
     feedback = CheckpointFeedback.of(job, nodes)
     return SparkQuery(query, target, epoch.failures, feedback, nodes, lease, name, board=board)
 

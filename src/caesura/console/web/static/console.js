@@ -84,7 +84,7 @@ function zoom(factor) {
 function fit() {
   const room = plan.parentElement;
   const { width, height } = plan.viewBox.baseVal;
-  zoom(Math.max(0.15, Math.min(1, (room.clientWidth - 4) / width, (room.clientHeight - 4) / height)));
+  zoom(Math.max(0.05, Math.min(1, (room.clientWidth - 4) / width, (room.clientHeight - 4) / height)));
 }
 
 for (const button of document.querySelectorAll("[data-zoom]")) {

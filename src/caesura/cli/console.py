@@ -1,0 +1,63 @@
+"""``caesura console``: a query, or a plan that does not run yet, on pages of the browser."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from caesura.cli.load import is_script, load
+from caesura.cli.shell import AsJson, app, check_folder, reports_errors, say, say_json
+from caesura.io.places import Place
+
+if TYPE_CHECKING:
+    from caesura.console.web.watched import Watched
+
+
+@app.command()
+@reports_errors
+def console(
+    target: Annotated[
+        str, typer.Argument(help="the checkpoint of a query on Spark, or a file with a stream")
+    ],
+    port: Annotated[int, typer.Option(help="0 takes one that is free")] = 0,
+    host: Annotated[str, typer.Option(help="another address needs --password-file")] = "127.0.0.1",
+    password_file: Annotated[
+        str | None, typer.Option(help="a file of one line that only you can read")
+    ] = None,
+    read_only: Annotated[bool, typer.Option("--read-only", help="take no form from anybody")] = False,
+    open_page: Annotated[bool, typer.Option("--open/--no-open", help="open the page in the browser")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Shows a query in the browser until Ctrl-C: its plan as it runs, from any process.
+
+    Of a file it shows the plan, and what each step keeps and promises.
+    """
+    from caesura.console.web.opening import opened
+
+    server = opened(
+        _watched(target),
+        host=host,
+        port=port,
+        password_file=password_file,
+        read_only=read_only,
+        open_page=open_page,
+    )
+    with server:
+        say_json({"url": server.url}) if as_json else say(server.url)
+        server.wait()
+
+
+def _watched(target: str) -> Watched:
+    from caesura.console.web.watched import Watched
+    from caesura.runtime.metrics.figures import Figures
+    from caesura.runtime.metrics.plan_shape import PlanShape
+    from caesura.runtime.metrics.saved_status import SavedFigures
+    from caesura.runtime.metrics.status import Status
+
+    if is_script(target) or target.partition(":")[0].endswith(".py"):
+        shape, figures = PlanShape.of({"out": load(target).node}), Figures(target, Status(), active=False)
+        return Watched(target, shape, lambda: figures, "the plan, not running")
+    check_folder(target)
+    saved = SavedFigures(Place.of(target))
+    return Watched(saved.name or target, saved.shape, saved.read, f"on Spark, from {target}")

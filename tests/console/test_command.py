@@ -1,0 +1,72 @@
+"""`caesura console`: from a file, and from the checkpoint of a query of another process."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from served_console import Client
+from typer.testing import CliRunner
+
+import caesura as cz
+from caesura.cli import app
+from caesura.console.web.server import ConsoleServer
+from caesura.console.web.watched import Watched
+from caesura.io.places import Place
+from caesura.runtime.metrics.plan_shape import PlanShape
+from caesura.runtime.metrics.saved_status import STATUS, SavedFigures, save_shape, save_status
+from caesura.runtime.metrics.status import Board
+
+FLOW = """
+import caesura as cz
+clicks = cz.from_rows([{"ts": 1, "id": 7}], time="ts").where(cz.col("id") > 7)
+"""
+
+
+def _shown(target: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The first page, while the command waits."""
+    pages: list[str] = []
+
+    def wait(server: ConsoleServer) -> None:
+        pages.append(Client(server).follow_link().ask("/").body)
+
+    monkeypatch.setattr(ConsoleServer, "wait", wait)
+    done = CliRunner().invoke(app, ["console", str(target), "--no-open"])
+    assert done.exit_code == 0, done.output
+    assert "?token=" in done.output
+    return pages[0]
+
+
+def _board() -> Board:
+    step = {"stage": 1, "rows_in": 5, "rows_out": 4, "state_rows": 0, "state_bytes": 0, "promised": 9}
+    source = {"rows": 5, "late": 2, "latest": 12, "promised": 9}
+    board = Board()
+    board.take("1:0", {"steps": {"where": step}, "sources": {"read": source}})
+    return board
+
+
+def test_a_file_is_shown_as_a_plan_that_does_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "flow.py").write_text(FLOW)
+    page = _shown(tmp_path / "flow.py", monkeypatch)
+    assert "the plan, not running" in page and "id &gt; 7" in page
+
+
+def test_a_checkpoint_is_shown_as_of_its_last_epoch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clicks = cz.from_rows([{"ts": 1, "id": 7}], time="ts").where(cz.col("id") > 7)
+    save_shape(Place.of(tmp_path), PlanShape.of({"out": clicks.node}), name="clicks", timed=False)
+    save_status(Place.of(tmp_path), _board(), 3, 0.5)
+    page = _shown(tmp_path, monkeypatch)
+    assert "ended · epoch 3" in page and "5 in, 4 out" in page and "2 late or malformed" in page
+
+
+def test_a_status_that_was_cut_off_is_named(tmp_path: Path) -> None:
+    save_shape(Place.of(tmp_path), PlanShape(()), name="", timed=False)
+    saved = SavedFigures(Place.of(tmp_path))
+    assert saved.read().status.epoch == -1
+    (tmp_path / STATUS).write_text(json.dumps({})[:1])
+    with pytest.raises(cz.errors.CaesuraError, match=r"status\.json"):
+        saved.read()
+    with ConsoleServer(Watched("clicks", saved.shape, saved.read)) as server:
+        answer = Client(server).follow_link().ask("/")
+    assert answer.code == 500 and "status.json" in answer.body
