@@ -5,7 +5,7 @@ PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-connectors test-cluster matrix kafka check unit soak bench docs clean lock
+.PHONY: help setup demo test test-connectors test-console test-cluster matrix kafka check unit soak bench docs clean lock
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -32,7 +32,7 @@ check: $(READY) ## ruff, mypy (strict on src), import-linter
 	$(VENV)/bin/lint-imports
 
 unit: $(READY)
-	$(PY) -m pytest -n 2 --dist loadscope --max-worker-restart 0 --ignore=tests/spark --ignore=tests/connectors --ignore=tests/cluster
+	$(PY) -m pytest -n 2 --dist loadscope --max-worker-restart 0 --ignore=tests/spark --ignore=tests/connectors --ignore=tests/browser --ignore=tests/cluster
 	$(PY) -m pytest -n 2 --dist loadgroup --max-worker-restart 0 tests/spark
 
 test-connectors: $(READY) ## tests against a real Kafka and a real S3 server, fetched once; what is missing is told as not run
@@ -44,6 +44,10 @@ matrix: $(READY) ## the wheel in empty environments: each Python here, oldest an
 
 test-cluster: $(READY) ## a standalone cluster and a Spark Connect server on this machine; what is missing is told as not run
 	$(PY) -m pytest -n 0 -rs tests/cluster
+
+test-console: $(READY) ## the console in a real Chromium, fetched once; screenshots go to build/console
+	@$(PY) -c "import playwright, axe_playwright_python" 2>/dev/null || $(PY) -m pip install --quiet -r tests/browser/requirements.txt
+	$(PY) -m pytest -n 0 -rs tests/browser
 
 kafka: $(READY) ## a Kafka broker of one node at localhost:9092 (PORT=...), until Ctrl-C
 	@$(PY) tests/connectors/broker/local_kafka.py

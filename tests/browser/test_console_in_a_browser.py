@@ -1,0 +1,143 @@
+"""The console in a real browser: a query of this process, one on Spark from its checkpoint, 200 steps."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from conftest import violations
+from playwright.sync_api import expect
+from served_console import HOSTILE
+
+import caesura as cz
+from caesura.console.web.server import ConsoleServer
+from caesura.console.web.watched import Watched
+from caesura.events.page import Page
+from caesura.io.places import Place
+from caesura.runtime import Query
+from caesura.runtime.metrics.figures import Figures
+from caesura.runtime.metrics.plan_shape import PlanShape, StepShape
+from caesura.runtime.metrics.saved_status import SavedFigures
+from caesura.runtime.metrics.status import Status
+
+
+def roads() -> cz.Stream:
+    cars = cz.input_stream("cars", pa.schema([("road", pa.string()), ("speed", pa.float64())]))
+    fast = cars.where(cz.col("speed") > 45).group_by("road").tumbling(20).agg(fast=cz.count())
+    slow = cars.where(cz.col("speed") <= 45).group_by("road").tumbling(40).agg(slow=cz.count())
+    return fast.join(slow, on="road")
+
+
+@contextmanager
+def driving(query: Query) -> Iterator[None]:
+    """Feeds cars until it is left, on a thread of its own."""
+    stop = threading.Event()
+
+    def work() -> None:
+        now = 0
+        while not stop.wait(0.05):
+            names = [HOSTILE, "A 9", "B 27"]
+            batch = pa.record_batch(
+                {"road": [names[n % 3] for n in range(30)], "speed": [30.0 + n * 13 % 60 for n in range(30)]}
+            )
+            query.feed(
+                "cars",
+                Page.of(
+                    batch, le=[now + n // 3 for n in range(30)], re=[now + n // 3 + 1 for n in range(30)]
+                ),
+            )
+            now += 10
+            query.feed("cars", cz.cti(now))
+            query.run()
+            query.take("out")
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        worker.join(timeout=60)
+
+
+def test_a_running_query_is_watched_step_by_step(page: Any, shot: Any) -> None:
+    query = roads().query()
+    with query.console(open_page=False, name="roads") as server, driving(query):
+        page.goto(server.url)
+        assert "token" not in page.url
+        expect(page.locator("#heading")).to_contain_text(re.compile(r"[1-9]\d+ rows read"), timeout=60_000)
+        before = page.locator("#s0-rows").text_content()
+        expect(page.locator("#s0-rows")).not_to_have_text(before)
+        shot("plan")
+        page.locator("#s2-level").click()
+        expect(page.locator("#panel h2")).to_contain_text("tumbling")
+        expect(page.locator("#panel")).to_contain_text("keeps open windows")
+        expect(page.locator("#panel .lifetimes tbody tr").first).to_be_visible()
+        shot("step")
+        assert violations(page) == []
+        page.locator('[data-look="edge-0-1"]').focus()
+        page.keyboard.press("Enter")
+        expect(page.locator("#panel h2")).to_contain_text("cars →")
+        expect(page.locator("#panel .lifetimes")).to_contain_text("<img src=x onerror=alert(1)>")
+        shot("edge")
+        assert page.locator("#panel img").count() == 0
+        assert violations(page) == []
+
+
+def _inputs(number: int) -> tuple[int, ...]:
+    """Eight chains of 24 steps each, and behind them all a chain that joins their ends one by one."""
+    if number >= 192:
+        return (number - 1, (number - 192) * 24 + 23) if number > 192 else (23, 47)
+    return (number - 1,) if number % 24 else ()
+
+
+def test_two_hundred_steps_fit_the_window(page: Any, shot: Any) -> None:
+    steps = [StepShape(n, f"step {n}", "where", f"speed > {n}", "flow.py:7", _inputs(n)) for n in range(200)]
+    watched = Watched("large", PlanShape(tuple(steps)), lambda: Figures("large", Status()))
+    with ConsoleServer(watched) as server:
+        page.goto(server.url)
+        page.get_by_role("button", name="Fit to the window").click()
+        shot("large")
+        assert page.locator("svg .step").count() == 200
+        page.locator("summary").click()
+        assert page.locator("table tbody tr").count() == 200
+        assert violations(page) == []
+
+
+def test_a_query_on_spark_is_watched_from_its_checkpoint(page: Any, shot: Any, tmp_path: Path) -> None:
+    pytest.importorskip("pyspark", reason="not run: pyspark is not installed")
+    rows = pa.table(
+        {
+            "ts": list(range(400)),
+            "road": ["A 9", "B 27"] * 200,
+            "speed": [30.0 + n * 13 % 60 for n in range(400)],
+        }
+    )
+    (tmp_path / "in").mkdir()
+    pa.parquet.write_table(rows, tmp_path / "in" / "cars.parquet")
+    cars = cz.read.parquet(tmp_path / "in", time="ts", punctuate=cz.delay(5), name="cars")
+    plan = cars.where(cz.col("speed") > 45).group_by("road").tumbling(20).agg(n=cz.count())
+    spark = cz.session(buckets=2)
+    query = plan.start(spark, sink=tmp_path / "out", checkpoint=tmp_path / "checkpoint", name="roads")
+    try:
+        query.drain()
+        saved = SavedFigures(Place.of(tmp_path / "checkpoint"))
+        with ConsoleServer(Watched(saved.name, saved.shape, saved.read, "on Spark")) as server:
+            page.goto(server.url)
+            expect(page.locator("#heading")).to_contain_text("400 rows read")
+            expect(page.locator("#heading")).to_contain_text("running")
+            page.locator(".step", has_text="tumbling").click()
+            page.get_by_text("2 buckets of stage 1").click()
+            shot("spark")
+            assert violations(page) == []
+    finally:
+        query.stop()
+    with query.console(open_page=False) as server:
+        page.goto(server.url)
+        expect(page.locator("#heading")).to_contain_text("ended")
