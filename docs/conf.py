@@ -17,6 +17,7 @@ html_theme_options = {
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 exclude_patterns = ["build"]
+html_extra_path = ["llms.txt"]  # the pages for programs that read
 myst_heading_anchors = 3
 autodoc_typehints = "signature"
 autodoc_member_order = "bysource"

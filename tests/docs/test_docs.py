@@ -71,6 +71,12 @@ def test_the_pages_build_without_a_warning(tmp_path: Path) -> None:
     assert "group_by" in (tmp_path / "reference" / "streams.html").read_text()
 
 
+def test_every_page_is_in_the_list_for_programs() -> None:
+    pages = [page.relative_to(ROOT / "docs") for page in PAGES if page.is_relative_to(ROOT / "docs")]
+    wanted = {str(page.with_suffix(".html")) for page in pages if page.parts[0] not in ("adr", "index.md")}
+    assert set(re.findall(r"\((\S+\.html)\)", (ROOT / "docs" / "llms.txt").read_text())) == wanted
+
+
 def test_every_page_is_reached_from_the_index() -> None:
     index = (ROOT / "docs" / "index.md").read_text()
     named = re.findall(r"^[\w/*-]+$", index, re.MULTILINE)
