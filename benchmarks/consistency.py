@@ -233,8 +233,8 @@ class Driven:
     def __init__(self, query: Query) -> None:
         self.query, self.over = query, False
         self.took: list[float] = []
-        self._may, self._pull = False, query._pull
-        query._pull = self._pulled  # type: ignore[method-assign]
+        self._may, self._pull = False, query.runner._pull
+        query.runner._pull = self._pulled  # type: ignore[method-assign]
 
     def _pulled(self) -> bool:
         if not self._may:
@@ -327,6 +327,37 @@ def interval(shares: list[float]) -> str:
     return f"{100 * (median(shares) - 1):+.1f} % [{100 * (low - 1):+.1f}, {100 * (high - 1):+.1f}]"
 
 
+# -- a token per hundred events ---------------------------------------------------------------------------
+
+HUNDRED = 100
+
+
+def hundred(report: Report, rows: int) -> None:
+    """The paper's 6.3: one to four joins with a token for every hundred events of a stream, and without.
+
+    Events come one by one at half of the rate that a query can take. Latency is from when an event comes to
+    when the batch of a hundred that it is in has left the plan; memory is the peak, and per throughput.
+    """
+    for count in (1, 2, 3, 4):
+        modes: dict[str, Mode | None] = {"none": None, "tokens": cz.tokens(every=HUNDRED)}
+        ran(rows // 10, count, modes, HUNDRED)
+        took = ran(rows, count, modes, HUNDRED)
+        base = 2 * rows / took["none"][0]
+        for name, mode in modes.items():
+            work, per_batch = took[name]
+            rate = 2 * rows / work
+            wait = 2 * HUNDRED / base  # of the middle event: a stream gives a quarter of what can be taken
+            memory = peak(lambda m=mode, n=count: ran(rows, n, {"alone": m}, HUNDRED))
+            report.add(
+                f"{count} joins, {name} per {HUNDRED}",
+                rate,
+                {"none": rate / base},
+                arrival_to_output_ms=round(1e3 * (wait + per_batch), 2),
+                memory_mb=round(memory, 1),
+                mb_per_million_a_second=round(memory / (rate / 1e6), 1),
+            )
+
+
 # -- where the period settles -----------------------------------------------------------------------------
 
 
@@ -351,7 +382,7 @@ def main(args: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="benchmarks consistency", description=__doc__)
     parser.add_argument("--json", action="store_true", help="one JSON line per measurement")
     parser.add_argument("--full", action="store_true", help="longer runs, small pages too, 10 M transactions")
-    parts = ("histogram", "u", "costs", "tuner", "bank", "spark")
+    parts = ("histogram", "u", "costs", "hundred", "tuner", "bank", "spark")
     parser.add_argument("--only", choices=parts, help="one part")
     parser.add_argument("--plots", type=Path, help="a folder for the paper's figures as HTML")
     given = parser.parse_args(args)
@@ -366,6 +397,8 @@ def main(args: list[str]) -> None:
         costs(report, 400_000, 40, BLOCK)
         if full:
             costs(report, 20_000, 15, 256)
+    if given.only in (None, "hundred"):
+        hundred(report, 100_000 if full else 20_000)
     if given.only in (None, "tuner"):
         tuner(report, 200_000, 10 if full else 4)
     if given.only in (None, "bank"):

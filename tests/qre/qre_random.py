@@ -99,6 +99,9 @@ EXTREME_FOLDS = [
     lambda: folds.custom(1, col("acc") * col("x").coalesce(3), combine=col("a") * col("b")),
     lambda: folds.custom(0, col("acc") - col("x").coalesce(3), combine=col("a") + col("b")),
     lambda: folds.custom(0, col("acc").try_add(col("x")).coalesce(7)),
+    lambda: folds.custom(
+        0, col("acc") + col("x").coalesce(3) * 2, evict=col("acc") - col("x").coalesce(3) * 2
+    ),
 ]
 EXTREME_STEPS: list[Expr] = [*STEPS, col("acc") + col("acc") - col("x"), col("acc") - col("x") - 2**62]
 

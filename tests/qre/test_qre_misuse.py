@@ -83,7 +83,7 @@ OPTIONS: dict[str, list[str]] = {
     "function": ["returns"],
     "median": ["epsilon"],
     "quantile": ["epsilon"],
-    "custom": ["combine", "finish"],
+    "custom": ["combine", "evict", "finish"],
 }
 
 

@@ -107,3 +107,20 @@ def test_a_window_holds_a_bit_or_a_few_words_per_piece_and_no_more() -> None:
     before = running.nbytes
     running.run(large)
     assert running.nbytes == before
+
+
+SQUARES = qre.custom(
+    0, col("acc") + col("x") * col("x"), evict=col("acc") - col("x") * col("x"), finish=col("acc") + 1
+)
+
+
+@pytest.mark.parametrize("kernel", ["auto", "table", "twin"])
+@pytest.mark.parametrize("size", [1, 3, 8])
+def test_a_window_of_a_fold_of_one_s_own_slides_by_taking_the_oldest_out(kernel: str, size: int) -> None:
+    column = RNG.integers(-50, 50, 60).tolist()
+    whole = qre.items(pa.schema([("v", pa.int64())]))
+    query = qre.wnd(qre.atom(op=col("v"), items=whole), size, SQUARES)
+    running = qre.Evaluator(query, kernel=kernel)  # type: ignore[arg-type]
+    batch = pa.record_batch({"v": pa.array(column, pa.int64())})
+    got = running.values(batch.slice(0, 25)) + running.values(batch.slice(25))
+    assert got == [1 + sum(v * v for v in column[max(0, i + 1 - size) : i + 1]) for i in range(60)]

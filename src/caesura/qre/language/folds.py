@@ -64,14 +64,20 @@ class Fold:
         return self.name
 
 
-def custom(init: Any, step: Any, *, combine: Any = None, finish: Any = None) -> Fold:
-    """A fold of the user's own; with ``combine`` windows over it slide in constant time."""
+def custom(init: Any, step: Any, *, combine: Any = None, evict: Any = None, finish: Any = None) -> Fold:
+    """A fold of the user's own; with ``combine`` or ``evict`` windows over it slide in constant time.
+
+    ``combine`` makes one of the folds ``a`` and ``b`` of two stretches. ``evict`` takes the oldest value
+    ``x`` out of the fold ``acc`` of a stretch: what is left is the fold of the others. It is used where
+    folds are whole numbers, for which adding and taking away cancel.
+    """
     return Fold(
         CUSTOM,
         constant(init),
         operation(step),
         None if finish is None else operation(finish),
         None if combine is None else operation(combine),
+        None if evict is None else operation(evict),
     )
 
 
