@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from conftest import violations
 from playwright.sync_api import expect
@@ -88,6 +89,21 @@ def test_a_running_query_is_watched_step_by_step(page: Any, shot: Any) -> None:
         shot("edge")
         assert page.locator("#panel img").count() == 0
         assert violations(page) == []
+        page.get_by_role("link", name="Feedback").click()
+        page.get_by_label("Rows, as in SQL").fill("road = 'A 9'")
+        page.get_by_role("button", name="Say it").click()
+        expect(page.get_by_role("status")).to_be_visible()
+        for _ in range(40):
+            page.goto(f"http://127.0.0.1:{server.port}/feedback")
+            if page.get_by_role("button", name="Withdraw #1").count():
+                break
+        expect(page.get_by_role("button", name="Withdraw #1")).to_be_visible()
+        shot("feedback")
+        assert violations(page) == []
+        page.get_by_role("link", name="Check").click()
+        expect(page.locator("pre").nth(1)).to_contain_text("r0 := input")
+        shot("check")
+        assert violations(page) == []
 
 
 def _inputs(number: int) -> tuple[int, ...]:
@@ -120,7 +136,7 @@ def test_a_query_on_spark_is_watched_from_its_checkpoint(page: Any, shot: Any, t
         }
     )
     (tmp_path / "in").mkdir()
-    pa.parquet.write_table(rows, tmp_path / "in" / "cars.parquet")
+    pq.write_table(rows, tmp_path / "in" / "cars.parquet")
     cars = cz.read.parquet(tmp_path / "in", time="ts", punctuate=cz.delay(5), name="cars")
     plan = cars.where(cz.col("speed") > 45).group_by("road").tumbling(20).agg(n=cz.count())
     spark = cz.session(buckets=2)

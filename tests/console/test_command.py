@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from served_console import Client
 from typer.testing import CliRunner
 
 import caesura as cz
 from caesura.cli import app
+from caesura.cli.console import _watched
 from caesura.console.web.server import ConsoleServer
 from caesura.console.web.watched import Watched
 from caesura.io.places import Place
 from caesura.runtime.metrics.plan_shape import PlanShape
 from caesura.runtime.metrics.saved_status import STATUS, SavedFigures, save_shape, save_status
 from caesura.runtime.metrics.status import Board
+from caesura.spark.loop_log.log import LoopLog
+from caesura.spark.loop_log.records import FeedbackTarget, FeedbackTargets
 
 FLOW = """
 import caesura as cz
@@ -58,6 +62,18 @@ def test_a_checkpoint_is_shown_as_of_its_last_epoch(tmp_path: Path, monkeypatch:
     save_status(Place.of(tmp_path), _board(), 3, 0.5)
     page = _shown(tmp_path, monkeypatch)
     assert "ended · epoch 3" in page and "5 in, 4 out" in page and "2 late or malformed" in page
+
+
+def test_a_query_of_another_process_is_spoken_to_by_its_checkpoint(tmp_path: Path) -> None:
+    target = FeedbackTarget(1, "where", pa.schema([("id", pa.int64())]), pa.int64())
+    log = LoopLog(str(tmp_path / "loop"))
+    log.save(FeedbackTargets.name, FeedbackTargets(2, "", {"out": target}))
+    save_shape(Place.of(tmp_path), PlanShape(()), name="clicks", timed=False)
+    with ConsoleServer(_watched(str(tmp_path))) as server:
+        visitor = Client(server).follow_link()
+        page = visitor.post("/feedback", "intent=assume&rows=id+%3D+7&output=out").body
+        assert "the next epoch hears it" in page and "#1 assumed" in page
+        assert "No feedback stands" in visitor.post("/feedback", "withdraw=1").body
 
 
 def test_a_status_that_was_cut_off_is_named(tmp_path: Path) -> None:

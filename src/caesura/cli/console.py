@@ -11,6 +11,7 @@ from caesura.cli.shell import AsJson, app, check_folder, reports_errors, say, sa
 from caesura.io.places import Place
 
 if TYPE_CHECKING:
+    from caesura.console.web.speaking import Speaker
     from caesura.console.web.watched import Watched
 
 
@@ -56,8 +57,23 @@ def _watched(target: str) -> Watched:
     from caesura.runtime.metrics.status import Status
 
     if is_script(target) or target.partition(":")[0].endswith(".py"):
-        shape, figures = PlanShape.of({"out": load(target).node}), Figures(target, Status(), active=False)
-        return Watched(target, shape, lambda: figures, "the plan, not running")
+        nodes, figures = {"out": load(target).node}, Figures(target, Status(), active=False)
+        return Watched(target, PlanShape.of(nodes), lambda: figures, "the plan, not running", nodes=nodes)
     check_folder(target)
     saved = SavedFigures(Place.of(target))
-    return Watched(saved.name or target, saved.shape, saved.read, f"on Spark, from {target}")
+    about = f"on Spark, from {target}"
+    return Watched(saved.name or target, saved.shape, saved.read, about, speaker=_speaker(target))
+
+
+def _speaker(checkpoint: str) -> Speaker | None:
+    """Feedback to the query of a checkpoint, where it was started to take any, and Spark is there to ask."""
+    if not (Place.of(checkpoint) / "loop").is_folder():
+        return None
+    from caesura.spark.host.feedback import CheckpointFeedback
+    from caesura.spark.host.speaking import CheckpointSpeaker
+    from caesura.spark.loop_log.records import FeedbackTargets
+
+    if not (Place.of(checkpoint) / "loop" / FeedbackTargets.name).is_file():
+        return None
+
+    return CheckpointSpeaker(CheckpointFeedback.at(checkpoint))

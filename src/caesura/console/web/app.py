@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.resources import files
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -12,8 +13,9 @@ from starlette.routing import Route
 from caesura.console.web.access import Access, GuardedPages
 from caesura.console.web.layout import place
 from caesura.console.web.looks import Looks
-from caesura.console.web.pages import Ways, panel, plan_page, told
+from caesura.console.web.pages import Ways, check_page, panel, plan_page, told
 from caesura.console.web.plan_view import changing
+from caesura.console.web.speaking import feedback_page, form_of, said
 from caesura.console.web.updates import Texts, Updates
 from caesura.console.web.watched import Watched
 from caesura.errors import CaesuraError
@@ -29,6 +31,8 @@ class Console:
         self.watched, self.access = watched, access
         self.looks, self.updates = Looks(watched.figures), Updates()
         self._placed = place(watched.shape)
+        self._checked: str | None = None
+        """The page of the check; a plan does not change."""
         folder = files("caesura.console.web") / "static"
         self._static = {name: (folder / name).read_bytes() for name in STATIC}
         routes = [
@@ -36,13 +40,22 @@ class Console:
             Route("/stream", self.stream),
             Route("/static/{name}", self.static),
         ]
+        if watched.speaker is not None:
+            routes.append(Route("/feedback", self.feedback, methods=["GET", "POST"]))
+        if watched.nodes:
+            routes.append(Route("/check", self.check))
         answers = {404: self.missing, 405: self.missing, CaesuraError: self.failed}
         self.app = GuardedPages(Starlette(routes=routes, exception_handlers=answers), access)
 
     @property
     def ways(self) -> Ways:
         """The pages that there are for this query."""
-        return [("/", "Plan")]
+        ways = [("/", "Plan")]
+        if self.watched.speaker is not None:
+            ways.append(("/feedback", "Feedback"))
+        if self.watched.nodes:
+            ways.append(("/check", "Check"))
+        return ways
 
     def plan(self, request: Request) -> Response:
         """The plan as it runs; called on a thread of its own."""
@@ -57,6 +70,29 @@ class Console:
     def _texts(self, looked_at: str) -> Texts:
         look = self.looks.take()
         return {**dict(changing(self.watched.shape, look)), "panel": panel(self.watched, look, looked_at)}
+
+    async def feedback(self, request: Request) -> Response:
+        """What stands, and a form to say more."""
+        form = await form_of(request) if request.method == "POST" else None
+        return _html(await run_in_threadpool(self._spoken, form))
+
+    def _spoken(self, form: dict[str, str] | None) -> str:
+        speaker, message = self.watched.speaker, ""
+        assert speaker is not None
+        if form is not None:
+            try:
+                message = said(speaker, form)
+            except CaesuraError as error:
+                message = str(error)
+        look, name = self.looks.take(), self.watched.name
+        only = self.access.read_only
+        return feedback_page(name, speaker, look, self.ways, message=message, read_only=only)
+
+    def check(self, request: Request) -> Response:
+        """Whether state stays bounded and answers come out, and the plan in words."""
+        if self._checked is None:
+            self._checked = check_page(self.watched, self.ways)
+        return _html(self._checked)
 
     async def static(self, request: Request) -> Response:
         """A file of ours, by its name alone."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from caesura.console.web.watched import SeenRows, Watched
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 100
 """So many of the last rows of an edge are kept while somebody looks."""
+HEARD_WITHIN = 3.0
+"""Seconds that whoever gives feedback waits for the query to hear it."""
 LOOKS_FOR = 10.0
 """Seconds for which rows are kept after the last look."""
 
@@ -64,12 +67,44 @@ class EmbeddedWatch:
         self._taps: dict[int, LastRows] = {}
         self._seen: dict[int, tuple[Item, ...]] = {}
         """What was last seen of each step that somebody looks at."""
-        self._claims = 0
+        self._claims, self._standing = 0, query.feedback()
         query.runner.onlookers.append(self)
 
     def watched(self) -> Watched:
         """The query, for the pages."""
-        return Watched(self._name, self._shape, self.figures, "in this process", self.rows)
+        about = "in this process"
+        return Watched(self._name, self._shape, self.figures, about, self.rows, self, self._query.outputs)
+
+    def outputs(self) -> list[str]:
+        """The outputs that feedback can be given on."""
+        return list(self._query.outputs)
+
+    def speak(self, intent: str, rows: str, output: str) -> str:
+        """Gives feedback as a text of SQL, when the query is next between two steps."""
+        query, where = self._query, output or None
+        ways: dict[str, Callable[[], object]] = {
+            "assume": lambda: query.assume(rows, output=where),
+            "desire": lambda: query.desire(rows, output=where),
+            "demand": lambda: query.demand(rows, output=where),
+        }
+        return self._said(ways[intent], "Said.")
+
+    def withdraw(self, number: int) -> str:
+        """Takes feedback back."""
+        return self._said(lambda: self._query.withdraw(number), f"#{number} is withdrawn.")
+
+    def standing(self) -> list[str]:
+        """The feedback that stands."""
+        self._errands.ask("status", self._read)
+        return self._standing
+
+    def _said(self, errand: Callable[[], object], done: str) -> str:
+        waiting = self._errands.leave(errand)
+        try:
+            waiting.result(timeout=HEARD_WITHIN)
+        except TimeoutError:
+            return "The query is not at work now; it hears this when it is."
+        return done
 
     def look(self) -> None:
         """Called by the thread that runs the query, between two steps."""
@@ -77,12 +112,12 @@ class EmbeddedWatch:
 
     def update(self) -> None:
         """Called by the thread that runs the query, when it stops working for a while."""
-        self._read()
         self._errands.update()
+        self._read()
 
     def _read(self) -> None:
         self._status = self._query.status()
-        self._claims = len(self._query.claims)
+        self._claims, self._standing = len(self._query.claims), self._query.feedback()
         for number, tap in [*self._taps.items()]:
             if time.monotonic() - tap.looked > LOOKS_FOR:
                 self._cells[number].taps.remove(tap)

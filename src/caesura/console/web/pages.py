@@ -11,6 +11,9 @@ from caesura.console.web.markup import Markup, facts, joined, table, tag
 from caesura.console.web.plan_view import drawn, heading, legend, steps_table, texts_of
 from caesura.console.web.watched import Watched
 from caesura.console.words import count, moment, size, span
+from caesura.contracts.check import check
+from caesura.contracts.verdict import shown
+from caesura.plan.explain import explain
 from caesura.runtime.metrics.plan_shape import StepShape
 from caesura.runtime.metrics.status import StepStatus
 
@@ -216,6 +219,20 @@ def _last_rows(watched: Watched, step: StepShape) -> Markup:
     if watched.rows is None:
         return tag("p", {"class": "quiet"}, "Rows between steps can be seen of queries in this process only.")
     return lifetimes(watched.rows(step.number))
+
+
+def check_page(watched: Watched, ways: Ways) -> Markup:
+    """What `check` and `explain` say of every output."""
+    parts: list[Markup] = []
+    for name, node in watched.nodes.items():
+        verdict = check(node)
+        parts += [tag("h2", {}, f"Output {name}", tag("small", {}, "safe" if verdict.safe else "unsafe"))]
+        for title, text in (("Check", str(verdict)), ("Explain", str(explain(node)))):
+            label = f"{title} of output {name}"
+            words = {"tabindex": "0", "class": "words scrolls", "role": "region", "aria-label": label}
+            parts += [tag("h3", {}, title), tag("pre", words, shown(text))]
+    title = tag("h1", {}, "Check", tag("small", {}, watched.name))
+    return frame(f"{watched.name} · check", "/check", ways, title, *parts)
 
 
 def told(title: str, words: str) -> Markup:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from caesura.events.item import Item
+from caesura.plan import Node
 from caesura.runtime.metrics.figures import Figures
 from caesura.runtime.metrics.plan_shape import PlanShape
+
+if TYPE_CHECKING:
+    from caesura.console.web.speaking import Speaker
 
 
 @dataclass(frozen=True)
@@ -34,3 +39,7 @@ class Watched:
     """Where it runs, in words."""
     rows: Callable[[int], SeenRows] | None = None
     """The last rows that left a step, by its number."""
+    speaker: Speaker | None = None
+    """Takes feedback, where the query does."""
+    nodes: Mapping[str, Node] = field(default_factory=dict)
+    """The outputs of the plan, to be checked and explained, where it is known here."""

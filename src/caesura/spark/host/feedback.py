@@ -82,6 +82,16 @@ class CheckpointFeedback:
             )
         return CheckpointFeedback(loop, targets.buckets, targets.outputs)
 
+    @property
+    def reached(self) -> bool:
+        """Whether the query was started with a way back for what its consumer says."""
+        return bool(self._loop)
+
+    @property
+    def names(self) -> list[str]:
+        """The outputs that feedback can be given on."""
+        return list(self._outputs)
+
     def give(self, intent: Intent, what: Meant, output: str | None) -> StandingFeedback:
         """Gives feedback to the step behind an output; it stands until it is withdrawn."""
         name, patterns = self._read(what, output, intent.value)

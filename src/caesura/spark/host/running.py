@@ -45,6 +45,7 @@ from caesura.spark.host.frames import framed, hops
 from caesura.spark.host.host import make_job, packets
 from caesura.spark.host.shape import shape_of_job
 from caesura.spark.host.source_log import check_logs
+from caesura.spark.host.speaking import CheckpointSpeaker
 from caesura.spark.session import check_session, over_connect
 from caesura.spark.sinks.epochs import EpochWriter, check_form
 from caesura.spark.worker.admission import EVERYTHING, EpochLimits
@@ -251,7 +252,9 @@ class SparkQuery(Closing):
         from caesura.console.web.opening import opened
         from caesura.console.web.watched import Watched
 
-        watched = Watched(self.name, self.shape, self._figures, "on Spark")
+        speaker = CheckpointSpeaker(self.consumer) if self.consumer.reached else None
+        nodes = self.outputs
+        watched = Watched(self.name, self.shape, self._figures, "on Spark", speaker=speaker, nodes=nodes)
         return opened(
             watched,
             host=host,
