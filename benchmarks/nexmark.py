@@ -64,10 +64,12 @@ def main(arguments: list[str]) -> None:
         if not options.spark:
             for name in names:
                 bench.compare(report, name, options.times)
+            add_means(report)
             return
         with closing(SparkStreaming(Path(folder))) as spark:
             for name in names:
                 bench.compare(report, name, options.times, spark)
+        add_means(report)
 
 
 class Run(NamedTuple):
@@ -162,6 +164,18 @@ class Bench:
     def _registered(self) -> Streams:
         """The tables or files as streams, made once, as DuckDB's views of them are."""
         return self.streams("in order") if self.in_memory else self.read()
+
+
+def add_means(report: Report) -> None:
+    """The geometric mean of each ratio over the queries that have it, and of how many."""
+    for output in OUTPUTS:
+        found: dict[str, list[float]] = {}
+        for row in report.rows:
+            ratios = row.get("ratio_to") if str(row["case"]).endswith(output) else None
+            for other, ratio in ratios.items() if isinstance(ratios, dict) else ():
+                found.setdefault(other, []).append(ratio)
+        means = {other: statistics.geometric_mean(ratios) for other, ratios in found.items()}
+        report.add(f"mean {output}", None, means, queries={other: len(r) for other, r in found.items()})
 
 
 def _closing(auction: pa.Table) -> pa.Table:

@@ -1,0 +1,136 @@
+"""How cost grows: with events, with keys, with windows a row; CPU seconds, in one plot with ``--plot``.
+
+Where cost is a straight line through the origin, seconds for one unit of work stay the same: an event of
+Y1, a bid of NEXMark's q5, an event by so many keys, an event in so many windows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+import caesura as cz
+from benchmarks.nexmark_data import house
+from benchmarks.report import Report
+from benchmarks.y1_data import ads, views
+
+Case = Iterator[tuple[int, int, cz.Stream]]
+"""How much of what grows, how many units of work, and the stream to run."""
+COLOURS = ("#1b6ca8", "#c0392b", "#2e7d32", "#8e44ad")
+
+
+def y1(largest: int) -> Case:
+    for events in _steps(largest // 100, largest):
+        yield events, events, views(cz.from_arrow(ads(events), time="ts", punctuate=cz.delay("1s")))
+
+
+def q5(largest: int) -> Case:
+    for events in _steps(largest // 1_000, largest // 10):
+        bid = cz.from_arrow(house(events).bid, time="dateTime", punctuate=cz.delay("3s"))
+        yield events, events, bid.group_by("auction").hopping("10s", every="2s").agg(num=cz.count())
+
+
+def keys(largest: int) -> Case:
+    events = largest // 10
+    for count in _steps(1_000, max(events, 1_000)):
+        spread = np.random.default_rng(1).integers(0, count, events)
+        stream = cz.from_arrow(pa.table({"t": np.arange(events), "k": spread}), time="t")
+        yield count, events, stream.group_by("k").tumbling(events).agg(n=cz.count())
+
+
+def windows(largest: int) -> Case:
+    events = max(1_000, largest // 100)
+    for count in _steps(10, 10_000):
+        rows = pa.table({"t": np.arange(events), "v": np.arange(events) % 7})
+        stream = cz.from_arrow(rows, time="t").hopping(count, every=1).agg(total=cz.sum("v"))
+        yield count, events, stream
+
+
+CASES: dict[str, Callable[[int], Case]] = {"y1": y1, "q5": q5, "keys": keys, "windows": windows}
+SAID = {
+    "y1": "Y1, by events",
+    "q5": "q5's counts, by events",
+    "keys": "a count, by keys",
+    "windows": "a sum, by windows a row",
+}
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="bench growth")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--events", type=int, default=100_000_000, help="of the largest run")
+    parser.add_argument("--only", default="", help=f"comma-separated cases: {', '.join(CASES)}")
+    parser.add_argument("--plot", type=Path, help="writes the lines as an SVG")
+    options = parser.parse_args(arguments)
+    report = Report("growth", options.json)
+    lines: dict[str, list[tuple[int, float]]] = {}
+    for name in options.only.split(",") if options.only else CASES:
+        for size, work, stream in CASES[name](options.events):
+            spent = measured(lambda s=stream: s.run(output="final"))
+            lines.setdefault(SAID[name], []).append((size, 1e9 * spent / work))
+            report.add(f"{name} {size:,}", cpu_s=round(spent, 3), ns_each=round(1e9 * spent / work, 1))
+    if options.plot:
+        options.plot.write_text(drawn(lines), encoding="utf-8")
+
+
+def measured(run: Callable[[], object]) -> float:
+    """CPU seconds, the least of two runs behind one that compiles."""
+    taken = []
+    for _ in range(3):
+        before = time.process_time()
+        run()
+        taken.append(time.process_time() - before)
+    return min(taken[1:])
+
+
+def _steps(first: int, last: int) -> list[int]:
+    """Ten times as much with every step.
+
+    >>> _steps(10, 1000)
+    [10, 100, 1000]
+    """
+    return [first * 10**n for n in range(round(math.log10(last / first)) + 1)]
+
+
+def drawn(lines: dict[str, Sequence[tuple[int, float]]]) -> str:
+    """Nanoseconds for a unit of work by size, both logarithmic, as an SVG."""
+    every = [point for points in lines.values() for point in points]
+    across = [
+        math.floor(math.log10(min(x for x, _ in every))),
+        math.ceil(math.log10(max(x for x, _ in every))),
+    ]
+    up = [math.floor(math.log10(min(y for _, y in every))), math.ceil(math.log10(max(y for _, y in every)))]
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        right = 70 + 480 * (math.log10(x) - across[0]) / max(1, across[1] - across[0])
+        return right, 290 - 250 * (math.log10(y) - up[0]) / max(1, up[1] - up[0])
+
+    parts = [
+        '<svg xmlns="http://www.w3.org/2000/svg" width="780" height="340" font-family="sans-serif" '
+        'font-size="12">'
+    ]
+    parts.append(
+        '<rect width="780" height="340" fill="white"/>'
+        '<text x="70" y="22">CPU nanoseconds for a unit of work</text>'
+    )
+    for power in range(up[0], up[1] + 1):
+        _, y = place(10.0 ** across[0], 10.0**power)
+        parts.append(
+            f'<path d="M70 {y:.1f}H550" stroke="#ddd"/>'
+            f'<text x="62" y="{y + 4:.1f}" text-anchor="end">{10.0**power:g}</text>'
+        )
+    for power in range(across[0], across[1] + 1):
+        x, _ = place(10.0**power, 10.0 ** up[0])
+        parts.append(f'<text x="{x:.1f}" y="310" text-anchor="middle">{10.0**power:g}</text>')
+    for number, (name, points) in enumerate(lines.items()):
+        colour = COLOURS[number % len(COLOURS)]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*point) for point in points))
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts.append(f'<text x="570" y="{60 + 20 * number}" fill="{colour}">{name}</text>')
+    return "\n".join([*parts, "</svg>", ""])
