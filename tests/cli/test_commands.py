@@ -259,7 +259,7 @@ def test_benchmarks_are_named_where_there_are_some(monkeypatch: pytest.MonkeyPat
     assert "Benchmarks come with the source" in CliRunner().invoke(app, ["bench", "core"]).stderr
 
 
-def tested(project: str) -> None:
+def runs_its_tests(project: str) -> None:
     """Runs the tests of a project, in a process of its own."""
     call = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     done = subprocess.run(call, cwd=project, capture_output=True, text=True, timeout=600)
@@ -273,14 +273,14 @@ def test_a_new_project_runs_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     said("check", "shop/pipeline.py")
     assert len(told("preview", "shop/pipeline.py")) == 18
     assert len(told("late", "shop/pipeline.py")["orders"]) > 0
-    tested("shop")
+    runs_its_tests("shop")
 
 
 def test_so_does_one_of_every_template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for template in ("sql", "delta", "kafka"):
         assert "pytest" in told("new", template, "--template", template)["next"]
-        tested(template)
+        runs_its_tests(template)
     monkeypatch.chdir(tmp_path / "sql")
     assert told("sql", "pipeline.sql") == {"written": ["kept"]}
     refused = CliRunner().invoke(app, ["new", "other", "--template", "slq"])

@@ -131,9 +131,10 @@ def _listening(host: str, port: int) -> socket.socket:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         return socket.create_server(found[0][4][:2], family=found[0][0], backlog=CLIENTS)
-    except OSError as error:
+    except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", None) or error
         raise PlanError(
-            f"the console cannot be served at {host}:{port}: {error.strerror or error}.",
+            f"the console cannot be served at {host}:{port}: {why}.",
             remedy="Choose another port; 0 takes one that is free.",
         ).at("console", here()) from None
 
