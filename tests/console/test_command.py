@@ -61,7 +61,12 @@ def test_a_checkpoint_is_shown_as_of_its_last_epoch(tmp_path: Path, monkeypatch:
     save_shape(Place.of(tmp_path), PlanShape.of({"out": clicks.node}), name="clicks", timed=False)
     save_status(Place.of(tmp_path), _board(), 3, 0.5)
     page = _shown(tmp_path, monkeypatch)
-    assert "ended · epoch 3" in page and "5 in, 4 out" in page and "2 late or malformed" in page
+    assert (
+        "ended · epoch 3" in page
+        and "· 0 rows/s" in page
+        and "5 in, 4 out" in page
+        and "2 late or malformed" in page
+    )
 
 
 def test_a_query_of_another_process_is_spoken_to_by_its_checkpoint(tmp_path: Path) -> None:

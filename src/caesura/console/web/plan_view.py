@@ -46,7 +46,7 @@ def texts_of(step: StepShape, look: Look) -> StepTexts:
         return StepTexts(rate, rows, f"latest {moment(source.latest)}", behind, notice, level)
     status = look.step(step.label)
     if status is None:
-        return StepTexts("", "", "", "", "", "calm")
+        return StepTexts("", "not counted here", "", "", "", "calm")
     rate = f"{count(look.rates.get(step.label, 0.0))} rows/s"
     rows = f"{count(status.rows_in)} in, {count(status.rows_out)} out"
     state = (

@@ -32,7 +32,7 @@ class Errands:
         self._todo: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
         self._asked: dict[str, Future[Any]] = {}
         """What was asked for and not waited for, by name."""
-        self.at_work = True
+        self.at_work = False
         """Whether the query was at work when somebody asked last."""
 
     def look(self) -> None:

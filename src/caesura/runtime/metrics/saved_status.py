@@ -57,7 +57,9 @@ class SavedFigures:
                 remedy="Give the folder that was checkpoint= when a query was started on Spark.",
             )
         told = read_json(file, REMEDY, wants=("steps", "name", "timed", "began"))
-        self._checkpoint, self._rate = checkpoint, ReadRate()
+        self._checkpoint = checkpoint
+        self._rate: ReadRate | None = None
+        """From the first look on: what was read before says nothing of how fast."""
         self.shape, self.name = PlanShape.from_json(told["steps"]), str(told["name"])
         self._timed, self._began = bool(told["timed"]), float(told["began"])
 
@@ -68,7 +70,9 @@ class SavedFigures:
         board = Board() if told is None else Board.from_json(told)
         status = board.status()
         if told is not None:
-            rate = self._rate.of(sum(source.rows for source in status.sources.values()))
+            rows = sum(source.rows for source in status.sources.values())
+            self._rate = self._rate or ReadRate(rows)
+            rate = self._rate.of(rows)
             epoch, seconds = int(told.get("epoch", -1)), float(told.get("seconds", 0.0))
             status = replace(status, epoch=epoch, seconds=seconds, rows_per_second=rate)
         return Figures(

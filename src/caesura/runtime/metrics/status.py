@@ -196,8 +196,8 @@ def log_epoch(status: Status, epoch: int, seconds: float, query: str) -> None:
 class ReadRate:
     """How many rows are read a second, from one look to the next that finds more."""
 
-    def __init__(self) -> None:
-        self._rows, self._at, self._rate = 0, time.monotonic(), 0.0
+    def __init__(self, rows: int = 0) -> None:
+        self._rows, self._at, self._rate = rows, time.monotonic(), 0.0
 
     def of(self, rows: int) -> float:
         """The rate, now that so many rows have been read."""
