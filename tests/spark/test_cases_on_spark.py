@@ -108,10 +108,14 @@ def plans(folder: Path) -> dict[str, Stream]:
     control = read("control").select("id").set_duration(20)
     return {
         "join": left.join(right.select("k", other="name"), on="k"),
+        "delaying": left.join(right.select("k", other="name"), on="k", delays=True),
         "left join": left.join(right.select("k", other="name"), on="k", how="left"),
         "dropped key": keyed.select("c.d"),
         "changed key": keyed.select(id=col("id") + 1).group_by("id").totals(n=cz.count()),
         "pace": uneven.pace(within=5, tells="nobody"),
+        "paced by": uneven.pace(by="v", within=9, tells="nobody", name="paced by"),
+        "deadline": uneven.group_by("id").tumbling(5).agg(n=cz.count()).deadline(10),
+        "starts": uneven.bucket("LE", 5).group_by("wid").totals(n=cz.count()),
         "feedback": uneven.group_by("id").tumbling(5).agg(n=cz.count()).feedback_from(control, on="id"),
         "impute": filled.feedback_from(control, on="id"),
         "asked": cz.sql(ASKED, uneven=uneven.forever(), left=left.forever()),
@@ -131,7 +135,8 @@ def test_what_was_wrong_once_is_right_on_spark(spark: Any, buckets: Any, folder:
     assert len(sink.epochs) >= 4
     wanted = {name: run(stream.node) for name, stream in streams.items()}
     got = {name: History.of(sink.items(name), node.schema) for name, node in nodes.items()}
-    for name in ("join", "left join", "dropped key", "changed key", "pace", "sampled", "asked", "matched"):
+    alike = ("join", "left join", "dropped key", "changed key", "pace", "sampled", "asked", "matched")
+    for name in (*alike, "delaying", "paced by", "deadline", "starts"):
         assert violations(sink.items(name)) == []
         assert got[name] == wanted[name].history, (name, got[name].difference(wanted[name].history))
     assert sorted(row[2][0] for row in got["framed"].rows()) == [-1] * 5 + [5] * 10
