@@ -53,11 +53,10 @@ class BegunRows(NamedTuple):
 
 
 @kernel
-def last_at_times(group: I64, time: I64, known: int, moves: Mask, following: I64, gives: Mask) -> int:
+def last_at_times(group: I64, time: I64, known: int, following: I64, gives: Mask) -> int:
     """Which rows from row ``known`` on are the last of their group at a time, and how many.
 
-    Rows are in order of time within each group; ``following`` has room for a time of each group. Unless it
-    is empty, ``moves`` has the rows that change a result: a time without one is left out.
+    Rows are in order of time within each group; ``following`` has room for a time of each group.
     """
     following[:] = INFINITY
     given = 0
@@ -68,17 +67,6 @@ def last_at_times(group: I64, time: I64, known: int, moves: Mask, following: I64
             given += 1
         following[g] = time[i]
     gives[:known] = False
-    if len(moves) > 0:
-        following[:] = 0
-        given = 0
-        for i in range(known, len(group)):
-            g = group[i]
-            if moves[i]:
-                following[g] = 1
-            if gives[i]:
-                gives[i] = following[g] == 1
-                given += following[g]
-                following[g] = 0
     return given
 
 
@@ -182,10 +170,15 @@ class Forward:
             le = np.concatenate([self._points.get("time")[known], le])
             before = self._points.payload.take(known).columns if values else []
             values = [pa.concat_arrays(pair) for pair in zip(before, values, strict=True)]
-        group, gives = taken(place, at), np.empty(len(at), np.bool_)
+        group, first = taken(place, at), len(known)
         moves = self._moves(touched, group, values)
-        following = np.empty(len(touched), np.int64)
-        given = last_at_times(group, frozen(le), len(known), moves, following, gives)
+        if len(moves):  # the others change no result
+            some = np.flatnonzero(moves)
+            first = int(np.searchsorted(some, first))
+            group, at, le = (taken(column, some) for column in (group, at, le))
+            values = [value.take(pa.array(some)) for value in values]
+        gives, following = np.empty(len(at), np.bool_), np.empty(len(touched), np.int64)
+        given = last_at_times(group, frozen(le), first, following, gives)
         rows = EnteringRows(group, np.arange(len(at)), gives, given)
         own = (at, le) if given == len(at) else (at[gives], le[gives])
         return BegunRows(rows, values, *own, differ=self._counts_rows or len(moves) > 0)
