@@ -30,6 +30,7 @@ from caesura.errors import StreamError, looked_up
 from caesura.events.chunks import Chunks
 from caesura.events.identity import Secret
 from caesura.events.item import Item
+from caesura.events.page import Page
 from caesura.feedback.predicates import Meant
 from caesura.io.ingress.pushed import PushedIngress
 from caesura.io.sinks.rows import history_table
@@ -60,6 +61,9 @@ if TYPE_CHECKING:
     from caesura.runtime.claims.figures import TokenFigures
     from caesura.runtime.metrics.endpoint import MetricsEndpoint
 
+FEED_BYTES = 1 << 28
+"""So much may wait at the inputs of a query that is fed and not run."""
+
 
 class Query(Closing):
     """Runs the nodes behind some outputs; equal sub-plans run once."""
@@ -89,6 +93,8 @@ class Query(Closing):
         self._taps: dict[str, list[Item]] = {name: [] for name in outputs}
         self._given: set[str] = set()
         """Outputs of which items were taken."""
+        self._fed_bytes = 0
+        """How much was fed since the inputs were looked at last."""
         self._published: dict[str, Publication] = {}
         for name, cell in parts.ends.items():
             count = (readers or {}).get(name, 1)
@@ -160,11 +166,15 @@ class Query(Closing):
         return published
 
     def feed(self, label: str, item: Item) -> None:
-        """Queues an item at an `Input`; at a pushed one, what its laws let in."""
+        """Queues an item at an `Input`; at a pushed one, what its laws let in.
+
+        Where much waits already, some of it is worked off first: whoever feeds is held up, not the memory.
+        """
         inputs = self.parts.inputs
         if label not in inputs and label in self._unused:
             return
         cell = self.parts.fed_by(label)
+        self._back_pressure(label, item)
         if self._recording is not None:
             self._recording.feed(label, item)
         ingress = cell.operator
@@ -176,6 +186,17 @@ class Query(Closing):
                 inputs[label].push(legal)
             else:
                 self.claiming.feed(label, legal)
+
+    def _back_pressure(self, label: str, item: Item) -> None:
+        """Works off what waits at an input, half of it, once it holds more than `FEED_BYTES`."""
+        self._fed_bytes += item.nbytes if isinstance(item, Page) else 0
+        if self._fed_bytes <= FEED_BYTES:
+            return
+        waiting = self.parts.inputs[label].items
+        while self.step():
+            if sum(one.nbytes for one in waiting if isinstance(one, Page)) <= FEED_BYTES // 2:
+                break
+        self._fed_bytes = sum(one.nbytes for one in waiting if isinstance(one, Page))
 
     def _send_feedback(self, output: str, message: Punctuation) -> None:
         self.settle(for_good=True)
