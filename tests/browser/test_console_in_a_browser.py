@@ -17,6 +17,7 @@ from playwright.sync_api import expect
 from served_console import HOSTILE
 
 import caesura as cz
+from caesura.cli.console import _watched
 from caesura.console.web.server import ConsoleServer
 from caesura.console.web.watched import Watched
 from caesura.events.page import Page
@@ -123,6 +124,22 @@ def test_two_hundred_steps_fit_the_window(page: Any, shot: Any) -> None:
         assert page.locator("svg .step").count() == 200
         page.locator("summary").click()
         assert page.locator("table tbody tr").count() == 200
+        assert violations(page) == []
+
+
+def test_rows_are_traced_through_a_file(page: Any, shot: Any, tmp_path: Path) -> None:
+    rows = [{"ts": n, "road": ["A 9", "B 27"][n % 2], "speed": 30.0 + n * 13 % 60} for n in range(40)]
+    text = f"import caesura as cz\ncars = cz.from_rows({rows!r}, time='ts')\n"
+    text += "fast = cars.where(cz.col('speed') > 45).group_by('road').tumbling(20).agg(n=cz.count())\n"
+    (tmp_path / "flow.py").write_text(text)
+    with ConsoleServer(_watched(f"{tmp_path / 'flow.py'}:fast")) as server:
+        page.goto(server.url)
+        page.get_by_role("link", name="Trace").click()
+        page.get_by_label("Rows of the sources").fill("ts = 6")
+        page.get_by_role("button", name="Trace").click()
+        expect(page.get_by_role("status")).to_have_text("1 row with ts = 6")
+        expect(page.locator("section").last).to_contain_text("emits 2 events because of them")
+        shot("trace")
         assert violations(page) == []
 
 

@@ -51,14 +51,22 @@ def console(
 
 def _watched(target: str) -> Watched:
     from caesura.console.web.watched import Watched
+    from caesura.runtime.inspect.trace import trace
     from caesura.runtime.metrics.figures import Figures
     from caesura.runtime.metrics.plan_shape import PlanShape
     from caesura.runtime.metrics.saved_status import SavedFigures
     from caesura.runtime.metrics.status import Status
 
     if is_script(target) or target.partition(":")[0].endswith(".py"):
-        nodes, figures = {"out": load(target).node}, Figures(target, Status(), active=False)
-        return Watched(target, PlanShape.of(nodes), lambda: figures, "the plan, not running", nodes=nodes)
+        node, figures = load(target).node, Figures(target, Status(), active=False)
+        return Watched(
+            target,
+            PlanShape.of({"out": node}),
+            lambda: figures,
+            "the plan, not running",
+            nodes={"out": node},
+            tracer=lambda rows, assumed: trace(node, rows, assume=assumed or None),
+        )
     check_folder(target)
     saved = SavedFigures(Place.of(target))
     about = f"on Spark, from {target}"

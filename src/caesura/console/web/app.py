@@ -16,6 +16,7 @@ from caesura.console.web.looks import Looks
 from caesura.console.web.pages import Ways, check_page, panel, plan_page, told
 from caesura.console.web.plan_view import changing
 from caesura.console.web.speaking import feedback_page, form_of, said
+from caesura.console.web.tracing import TracePage
 from caesura.console.web.updates import Texts, Updates
 from caesura.console.web.watched import Watched
 from caesura.errors import CaesuraError
@@ -44,6 +45,9 @@ class Console:
             routes.append(Route("/feedback", self.feedback, methods=["GET", "POST"]))
         if watched.nodes:
             routes.append(Route("/check", self.check))
+        if watched.tracer is not None:
+            self._traces = TracePage(watched.name, watched.tracer)
+            routes.append(Route("/trace", self.trace, methods=["GET", "POST"]))
         answers = {404: self.missing, 405: self.missing, CaesuraError: self.failed}
         self.app = GuardedPages(Starlette(routes=routes, exception_handlers=answers), access)
 
@@ -55,6 +59,8 @@ class Console:
             ways.append(("/feedback", "Feedback"))
         if self.watched.nodes:
             ways.append(("/check", "Check"))
+        if self.watched.tracer is not None:
+            ways.append(("/trace", "Trace"))
         return ways
 
     def plan(self, request: Request) -> Response:
@@ -93,6 +99,12 @@ class Console:
         if self._checked is None:
             self._checked = check_page(self.watched, self.ways)
         return _html(self._checked)
+
+    async def trace(self, request: Request) -> Response:
+        """What became of some rows."""
+        form = await form_of(request) if request.method == "POST" else None
+        only = self.access.read_only
+        return _html(await run_in_threadpool(self._traces.page, self.ways, form, read_only=only))
 
     async def static(self, request: Request) -> Response:
         """A file of ours, by its name alone."""

@@ -54,7 +54,7 @@ def frame(title: str, here: str, ways: Ways, *body: Markup, live: bool = False) 
 
 def plan_page(watched: Watched, placed: PlacedPlan, look: Look, looked_at: str, ways: Ways) -> Markup:
     """The plan as it runs."""
-    title = tag("h1", {}, watched.name, tag("small", {}, watched.about))
+    title = tag("h1", {}, watched.name, " ", tag("small", {}, watched.about))
     now = tag("p", {"id": "heading", "role": "status", "aria-live": "off"}, heading(look))
     tools = tag(
         "div",
@@ -129,7 +129,7 @@ def panel(watched: Watched, look: Look, looked_at: str) -> Markup:
         )
     return joined(
         (
-            tag("h2", {}, source.label, tag("small", {}, source.kind)),
+            tag("h2", {}, source.label, " ", tag("small", {}, source.kind)),
             tag("p", {}, source.does) if source.does else "",
             tag("p", {"class": "quiet"}, source.place) if source.place else "",
             _now(source, look),
@@ -226,12 +226,14 @@ def check_page(watched: Watched, ways: Ways) -> Markup:
     parts: list[Markup] = []
     for name, node in watched.nodes.items():
         verdict = check(node)
-        parts += [tag("h2", {}, f"Output {name}", tag("small", {}, "safe" if verdict.safe else "unsafe"))]
+        parts += [
+            tag("h2", {}, f"Output {name}", " ", tag("small", {}, "safe" if verdict.safe else "unsafe"))
+        ]
         for title, text in (("Check", str(verdict)), ("Explain", str(explain(node)))):
             label = f"{title} of output {name}"
             words = {"tabindex": "0", "class": "words scrolls", "role": "region", "aria-label": label}
             parts += [tag("h3", {}, title), tag("pre", words, shown(text))]
-    title = tag("h1", {}, "Check", tag("small", {}, watched.name))
+    title = tag("h1", {}, "Check", " ", tag("small", {}, watched.name))
     return frame(f"{watched.name} · check", "/check", ways, title, *parts)
 
 

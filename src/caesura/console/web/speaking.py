@@ -69,7 +69,7 @@ def feedback_page(
         f"{name} · feedback",
         "/feedback",
         ways,
-        tag("h1", {}, "Feedback", tag("small", {}, name)),
+        tag("h1", {}, "Feedback", " ", tag("small", {}, name)),
         tag("p", {"role": "status", "class": "message"}, message) if message else Markup(""),
         _standing(speaker, read_only),
         tag("p", {"class": "quiet"}, "This console only shows.") if read_only else _form(speaker),

@@ -15,6 +15,7 @@ from caesura.runtime.metrics.plan_shape import PlanShape
 
 if TYPE_CHECKING:
     from caesura.console.web.speaking import Speaker
+    from caesura.console.web.tracing import Tracer
 
 
 @dataclass(frozen=True)
@@ -43,3 +44,5 @@ class Watched:
     """Takes feedback, where the query does."""
     nodes: Mapping[str, Node] = field(default_factory=dict)
     """The outputs of the plan, to be checked and explained, where it is known here."""
+    tracer: Tracer | None = None
+    """Traces rows of the sources through the plan, where these can be read again."""
