@@ -70,7 +70,7 @@ def test_a_windowed_count_over_a_source_with_a_delay_is_safe_and_shows_its_contr
     assert str(verdict.contracts["r2"]) == (
         f"<In={{[[time:+, id:-, v:-]]}}, Out={{[[time:+, id:-, n:-]]}}, {told}>"
     )
-    assert "{[[time:+, id:-, n:-]]} | keeps open windows" in str(verdict)
+    assert "promises progress on 'time'; keeps open windows" in str(verdict)
 
 
 def verdicts() -> dict[str, str]:

@@ -27,7 +27,7 @@ from caesura.contracts.accordance import Link, consistent
 from caesura.contracts.advice import minimal_punctuation, remedies
 from caesura.contracts.analysis import Analysis, Assumptions, Lifetime, Step
 from caesura.contracts.contract import Contract
-from caesura.contracts.verdict import Verdict, found
+from caesura.contracts.verdict import Verdict, found, promised
 from caesura.feedback.responder import MAX_PATTERNS
 from caesura.misuse import renamed
 from caesura.plan import Node, SourceNode
@@ -136,7 +136,7 @@ def _notes(steps: tuple[Step, ...], unsafe: bool) -> Iterable[str]:
     for step in steps:
         name = step.source
         if step.origin == "assumed":
-            yield f"'{name}' is fed by hand; it is taken to give {step.scheme}."
+            yield f"'{name}' is fed by hand; it is taken to promise {promised(step.scheme)}."
         elif step.origin == "undeclared":
             yield (
                 f"'{name}' may find any punctuation in its data. "

@@ -154,10 +154,10 @@ class Verdict:
             text = shown(step.node.describe())
             title = f"r{step.number} := {step.node.kind}" + (f" {inputs}" if inputs else "")
             yield title + (f": {text}" if text else "")
-            yield f"      {shown(step.scheme)} | {held(step)}"
+            yield f"      promises {promised(step.scheme)}; {held(step)}"
             for port, sent in enumerate(step.rule.feedback_out):
                 if sent.kind == "some":
-                    yield f"      tells r{step.inputs[port]} what will be ignored: {shown(sent)}"
+                    yield f"      tells r{step.inputs[port]} what will be ignored, by {promised(sent)}"
 
     def refuse(self) -> None:
         """Raises for an unsafe plan, with what grows and what helps."""
@@ -188,6 +188,14 @@ class Verdict:
 def shown(text: Scheme | str) -> str:
     """A scheme, or a step's parameters, without the columns that loops hide from users."""
     return _HIDDEN.sub("", str(text))
+
+
+def promised(scheme: Scheme) -> str:
+    """What a stream with this scheme promises, in words, without the columns that loops hide from users."""
+    if scheme.kind != "some":
+        return "any punctuation" if scheme.kind == "any" else "nothing"
+    plain = (Template(tuple(m for m in t.marks if not m[0].startswith("\x00"))) for t in scheme)
+    return ", ".join(dict.fromkeys(template.in_words for template in plain))
 
 
 _HIDDEN = re.compile(r",? ?\x00[^,;\]]*")
