@@ -1,8 +1,7 @@
 """A plan at work in this process: feed it or let it read, run it, take what comes out.
 
 >>> import pyarrow as pa
->>> from caesura.feedback.predicates import Meant
-from caesura.events import draw, parse
+>>> from caesura.events import draw, parse
 >>> from caesura.ops.input import Input
 >>> clicks = Input(label="clicks", payload=pa.schema([("id", pa.int64())]))
 >>> query = Query({"out": clicks})
