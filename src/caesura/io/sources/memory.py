@@ -56,7 +56,8 @@ class TableReader(Reader):
         self._columns: dict[str, str] = {}
         """The keys of those columns that were asked for, shared by narrower readers of the table."""
         self._itself: pa.Table | None = None
-        """The table that it is known by, in place of its rows."""
+        """The table that it is known by within a run, in place of its rows. It is held for as long, so that
+        no other table has its address meanwhile; nothing that is saved or sent is known by it."""
 
     @cached_property
     def key(self) -> str:  # type: ignore[override]
