@@ -7,7 +7,7 @@ from typing import Any
 
 project = "Caesura"
 author = "the Caesura authors"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 html_theme = "furo"
 html_title = "Caesura"
 html_theme_options = {
@@ -23,6 +23,8 @@ autodoc_typehints = "signature"
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 nitpicky = False
+napoleon_google_docstring = False
+napoleon_use_rtype = False
 
 
 def _plain(app: object, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
@@ -46,4 +48,4 @@ def _escaped(line: str) -> str:
 
 def setup(app: Any) -> None:
     """Called by Sphinx."""
-    app.connect("autodoc-process-docstring", _plain)
+    app.connect("autodoc-process-docstring", _plain, priority=400)  # before napoleon reads the sections

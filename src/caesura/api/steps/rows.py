@@ -33,7 +33,40 @@ class RowSteps(Planned):
     """Steps on rows one by one: which are kept, and with which columns."""
 
     def where(self, predicate: Expr | bool | str, *, name: str = "") -> Stream:
-        """Keeps the events whose payload satisfies the predicate; a text is SQL: ``where("id > 3")``."""
+        """Keeps the rows that satisfy a predicate.
+
+        Parameters
+        ----------
+        predicate
+            A comparison of columns, ``col("id") > 3``, or the same as SQL text, ``"id > 3"``. A row for which
+            it is null is not kept.
+        name
+            What the step is called in drawings, messages and metrics.
+
+        Returns
+        -------
+        Stream
+            The rows that are kept, with their columns and lifetimes; a correction of a row that is left out
+            is left out with it.
+
+        Notes
+        -----
+        Promises: all that its input promises. State: none. Feedback: acted on here and passed on, in the
+        words of the input. Spark: in the stage of its input, before the first exchange.
+
+        See Also
+        --------
+        Stream.select : which columns are kept.
+        Stream.on_bad : what becomes of rows that the predicate fails on.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> speeds = cz.from_rows([{"ts": 1, "mph": 62}, {"ts": 4, "mph": 9}], time="ts")
+        >>> print(speeds.where("mph < 30").run())
+         LE  RE | mph |
+          4  5  | 9   | +
+        """
         try:
             test = as_predicate(predicate)
         except CaesuraError as error:
