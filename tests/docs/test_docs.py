@@ -23,7 +23,7 @@ from caesura import contracts, errors, events, punctuation, qre, spark, testing
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(
-    r"^(?:```|<!--)(\w*)\n(.*?)^(?:```|-->)\n(?=(\s*^```\n(.*?)^```)?)", re.MULTILINE | re.DOTALL
+    r"^(?:```|<!--)(\w*|\{[^\n]*)\n(.*?)^(?:```|-->)\n(?=(\s*^```\n(.*?)^```)?)", re.MULTILINE | re.DOTALL
 )
 
 
@@ -37,6 +37,15 @@ def blocks(page: Path) -> list[tuple[int, str, str | None]]:
     ]
 
 
+def picture(name: str, drawn: str) -> None:
+    """A page shows what the library draws today; CAESURA_GOLDEN=write draws it anew."""
+    kept = ROOT / "docs" / "pictures" / f"{name}.svg"
+    if os.environ.get("CAESURA_GOLDEN") == "write":
+        kept.parent.mkdir(exist_ok=True)
+        kept.write_text(drawn + "\n")
+    assert kept.read_text() == drawn + "\n", f"{kept.name} is not what is drawn today"
+
+
 def _plain(text: str) -> list[str]:
     """The words: a page may wrap a long line."""
     return text.split()
@@ -47,7 +56,7 @@ def test_the_code_on_a_page_runs_from_top_to_bottom(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {"__name__": page.stem}
+    names: dict[str, object] = {"__name__": page.stem, "picture": picture}
     for line, code, printed in blocks(page):
         out = io.StringIO()
         with contextlib.redirect_stdout(out):

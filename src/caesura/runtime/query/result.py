@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import pyarrow as pa
 
 from caesura.consistency import Claim, Mode
 from caesura.consistency.token import is_token, number_of
-from caesura.errors import StreamError
+from caesura.errors import PlanError, StreamError
 from caesura.events import History, Item, Page, draw, pages
-from caesura.events.show import plot, timeline, timeline_html
+from caesura.events.show import drawn_svg, plot, timeline, timeline_html, timeline_svg
 from caesura.io.sinks.rows import history_table, rows_table
 from caesura.io.sources.source import Source
 from caesura.misuse import checked_methods
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 Output = Literal["changes", "final", "marked"]
+Drawing = Literal["text", "svg"]
 BATCH_RUN_ROWS = 1 << 19
 """About how many rows are read at once where nobody looks before the end, and no step says what to leave out.
 
@@ -92,13 +93,15 @@ class Result:
 
     __repr__ = __str__
 
-    def draw(self) -> str:
-        """Every item as it came: inserts, retracts, punctuation."""
-        return draw(self.items, schema=self.node.schema, time=self.node.time)
+    def draw(self, *, format: Drawing = "text") -> str:
+        """Every item as it came: inserts, retracts, punctuation; ``format="svg"`` gives a picture."""
+        form = drawn_svg if _is_picture(format) else draw
+        return form(self.items, schema=self.node.schema, time=self.node.time)
 
-    def timeline(self, width: int = 40) -> str:
-        """The history with a bar for each lifetime."""
-        return timeline(self.history.ordered(), schema=self.node.schema, time=self.node.time, width=width)
+    def timeline(self, width: int = 40, *, format: Drawing = "text") -> str:
+        """The history, a bar for each lifetime; ``format="svg"`` gives a picture, ten pixels a character."""
+        form = timeline_svg if _is_picture(format) else timeline
+        return form(self.history.ordered(), schema=self.node.schema, time=self.node.time, width=width)
 
     def _repr_html_(self) -> str:
         return timeline_html(self.history.ordered(), self.node.schema, self.node.time)
@@ -106,6 +109,12 @@ class Result:
     def plot(self, *, by: str | Sequence[str] = (), value: str | None = None) -> Figure:
         """Lifetimes and windows, drawn with plotly: ``plot(by="segment", value="speed")``."""
         return plot(self.history.ordered(), self.node.schema, self.node.time, by=by, value=value)
+
+
+def _is_picture(format: Drawing) -> bool:
+    if format not in get_args(Drawing):
+        raise PlanError(f"'{format}' is no form of a drawing.", remedy='Give format="text" or "svg".')
+    return format == "svg"
 
 
 @checked_methods
