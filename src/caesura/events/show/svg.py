@@ -50,7 +50,7 @@ CLASSES = {"+": "row", "-": "row", "=": "final", "~": "partial"}
 
 
 @dataclass(frozen=True)
-class Line:
+class DrawnLine:
     """A line of the picture: cells and a sign, and what is drawn beside them."""
 
     cells: tuple[str, ...]
@@ -108,28 +108,30 @@ def drawn_svg(
     )
 
 
-def _lines(item: Item) -> Iterable[Line]:
+def _lines(item: Item) -> Iterable[DrawnLine]:
     if not isinstance(item, Page):
         bound = item.pattern.time_bound if item.intent is Intent.DEFINITE else None
-        yield Line((_short(printable(str(item))),), "", promised=bound)
+        yield DrawnLine((_short(printable(str(item))),), "", promised=bound)
         return
     first = "=" if item.settled else "~" if item.partial else "+"
     for le, re, new, row in item.rows():
-        yield Line(tuple(_short(shown_value(v)) for v in row), first if new is None else "-", le, re, new)
+        yield DrawnLine(
+            tuple(_short(shown_value(v)) for v in row), first if new is None else "-", le, re, new
+        )
 
 
 def _short(text: str) -> str:
     return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
 
 
-def _columns(heads: tuple[str, ...], lines: Sequence[Line], signs: bool) -> list[int]:
+def _columns(heads: tuple[str, ...], lines: Sequence[DrawnLine], signs: bool) -> list[int]:
     """How many characters each column takes; a promise writes over all of them and the bars."""
     rows = [(*line.cells, line.sign) if signs else line.cells for line in lines if line.sign]
     return [2 + max([len(head), *(len(row[at]) for row in rows)]) for at, head in enumerate(heads)]
 
 
 @dataclass(frozen=True)
-class _Scale:
+class _Pixels:
     first: int
     last: int
     left: int
@@ -141,7 +143,7 @@ class _Scale:
         return round(self.left + share * (self.right - self.left), 1)
 
 
-def _scale(lines: Sequence[Line], left: int, width: int) -> _Scale:
+def _scale(lines: Sequence[DrawnLine], left: int, width: int) -> _Pixels:
     times = [
         t for line in lines if line.sign for t in (line.le, line.re, line.new or line.le) if t < INFINITY
     ]
@@ -149,11 +151,11 @@ def _scale(lines: Sequence[Line], left: int, width: int) -> _Scale:
     first, last = (min(times), max(times)) if times else (0, 1)
     if any(line.sign and line.re >= INFINITY for line in lines):
         last += max(1, last - first)
-    return _Scale(first, max(last, first + 1), left, left + width)
+    return _Pixels(first, max(last, first + 1), left, left + width)
 
 
 def _axis(
-    scale: _Scale, lines: Sequence[Line], tick: Callable[[int], str], clock: bool, bottom: int
+    scale: _Pixels, lines: Sequence[DrawnLine], tick: Callable[[int], str], clock: bool, bottom: int
 ) -> Iterable[str]:
     """A thin line and its time at each start and end, or at round times where these are too many."""
     ends = {t for line in lines if line.sign for t in (line.le, line.re, line.new or line.le)}
@@ -189,7 +191,7 @@ def _texts(cells: Sequence[str], columns: Sequence[int], y: int) -> list[str]:
     ]
 
 
-def _marks(line: Line, scale: _Scale, y: int) -> list[str]:
+def _marks(line: DrawnLine, scale: _Pixels, y: int) -> list[str]:
     if line.promised is not None:
         x = scale.at(line.promised)
         past = f'<rect class="past" x="{scale.left}" y="{y}" width="{x - scale.left:.1f}" height="{BAR}"/>'
@@ -203,7 +205,7 @@ def _marks(line: Line, scale: _Scale, y: int) -> list[str]:
     return marks
 
 
-def _bar(kind: str, start: int, end: int, scale: _Scale, y: int) -> str:
+def _bar(kind: str, start: int, end: int, scale: _Pixels, y: int) -> str:
     """A lifetime; without an end it has a point."""
     left, right = scale.at(start), scale.at(end)
     right = max(right, left + 2)
