@@ -25,6 +25,7 @@ from caesura.ops.refused import OnError, Refused
 from caesura.ops.timed import refuse_moving_ends
 from caesura.plan import FeedbackRule, Node, Operator, Properties, Translation, definite
 from caesura.plan.lifetimes import Unchanged
+from caesura.plan.node import alike_for, unchecked
 from caesura.plan.roles import ROW_BY_ROW, OnLoop, PunctuatedBy, RowForm
 from caesura.punctuation import Image, Pattern, SchemaMapping
 
@@ -80,7 +81,12 @@ class Select(Node):
 
     def narrowed(self, wanted: set[str]) -> Select:
         """Without columns that nobody reads; but one that may send rows to the late table stays."""
-        return replace(self, columns=self._read_for(wanted))
+        columns = self._read_for(wanted)
+        schema = pa.schema([self.schema.field(name) for name, _ in columns])
+        return unchecked(self, schema, columns=columns) if columns else replace(self, columns=columns)
+
+    def fits(self, inputs: tuple[Node, ...]) -> bool:
+        return alike_for(inputs[0], self.inputs[0], self.needs(0, set()))
 
     def _read_for(self, wanted: set[str]) -> tuple[tuple[str, Expr], ...]:
         late = self.on_error == "late"

@@ -36,6 +36,7 @@ from caesura.kernels.hashing import Mask
 from caesura.ops.refused import OnError, Refused
 from caesura.ops.timed import refuse_moving_ends
 from caesura.plan import FeedbackRule, Node, Operator, Properties, definite, row_rule
+from caesura.plan.node import alike_for, unchecked
 from caesura.plan.roles import ROW_BY_ROW, OnLoop, PunctuatedBy, RowForm
 from caesura.punctuation import MIN_TIME, TIME, Pattern, Promises, Values
 
@@ -74,6 +75,8 @@ class Where(Node):
 
     def carry(self, port: int, pattern: Pattern) -> Pattern | None:
         """A constraint that all rows that pass satisfy says nothing more, and goes."""
+        if pattern.attributes == (TIME,):
+            return pattern
         known = self.passing
         left = {n: v for n, v in pattern.items() if n == TIME or not v.covers(known[n])}
         hidden = self.keep and not set(left) - {TIME} <= set(self.keep)
@@ -124,7 +127,12 @@ class Where(Node):
         return row_rule(self.schema.names, self.inputs[0].properties, guard="input")
 
     def narrowed(self, wanted: set[str]) -> Where:
-        return replace(self, keep=tuple(n for n in self.inputs[0].schema.names if n in wanted))
+        keep = tuple(n for n in self.inputs[0].schema.names if n in wanted)
+        return unchecked(self, pa.schema([self.schema.field(name) for name in keep]), keep=keep)
+
+    def fits(self, inputs: tuple[Node, ...]) -> bool:
+        read = {*self.keep, *attributes(self.predicate)}
+        return alike_for(inputs[0], self.inputs[0], read) if self.keep else super().fits(inputs)
 
     def needs(self, port: int, wanted: set[str]) -> set[str]:
         return wanted | attributes(self.predicate)
@@ -176,6 +184,8 @@ class Filter(Operator):
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
         items = definite(self._node.carry(port, pattern))
+        if not self.promises[0].size:
+            return items
         reached = self._node.together(port, self.promises[0]) if self._node.enumerated else MIN_TIME
         if reached > max(self._reached, self.promises[0].cti):
             self._reached = reached

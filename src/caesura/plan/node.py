@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, ClassVar, Literal
+from functools import cache, cached_property
+from typing import Any, ClassVar, Literal, TypeVar
 
 import pyarrow as pa
 
@@ -30,6 +30,9 @@ from caesura.punctuation.scheme import Scheme
 
 TICKS = pa.int64()
 """The time of a stream whose time column holds plain integers."""
+
+
+N = TypeVar("N", bound="Node")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -256,6 +259,10 @@ class Node:
         """What the step does with a loop's rows that enter by these ports; ``once``: rows count once."""
         return ROW_BY_ROW if self.row_wise else OnLoop()
 
+    def fits(self, inputs: tuple[Node, ...]) -> bool:
+        """Whether the step needs no checks over these inputs, because they say what its own say."""
+        return all(_alike(new, old) for new, old in zip(inputs, self.inputs, strict=True))
+
     def widened(self, inputs: tuple[Node, ...], names: tuple[str, ...]) -> Node:
         """The same step over inputs with more columns, which leave with its rows and do not change it."""
         return rebuilt(self, inputs)
@@ -324,12 +331,17 @@ class Node:
     @cached_property
     def fingerprint(self) -> str:
         """Equal for steps that do the same to the same inputs; names and lines do not count."""
+        parts = [self._parameters, *(node.fingerprint for node in self.inputs)]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+    @cached_property
+    def _parameters(self) -> str:
+        """All that tells the step from others over the same inputs."""
         parts = [type(self).__name__]
         for f in dataclasses.fields(self):
             if self.counts(f.name):
                 parts.append(f"{f.name}={canonical(getattr(self, f.name))}")
-        parts += [node.fingerprint for node in self.inputs]
-        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+        return "\n".join(parts)
 
     def counts(self, name: str) -> bool:
         """Whether a field tells the step from others that do something else."""
@@ -394,15 +406,34 @@ def _walk(root: Node, seen: dict[str, Node], looked: set[Node]) -> Iterator[Node
 
 def rebuilt(node: Node, inputs: tuple[Node, ...]) -> Node:
     """The same step on other inputs; it is not checked again on some that look the same."""
-    alike = all(_alike(new, old) for new, old in zip(inputs, node.inputs, strict=True))
-    if not alike or not inputs:
+    if not inputs or not node.fits(inputs):
         return dataclasses.replace(node, inputs=inputs)
-    made = object.__new__(type(node))
-    derived = [n for n in node.__dict__ if isinstance(getattr(type(node), n, None), cached_property)]
-    made.__dict__.update({n: v for n, v in node.__dict__.items() if n not in derived} | {"inputs": inputs})
+    return unchecked(node, inputs=inputs)
+
+
+def unchecked(node: N, schema: pa.Schema | None = None, **changes: Any) -> N:
+    """The step with other parameters, which are known to suit it, and perhaps fewer columns."""
+    made, kind = object.__new__(type(node)), type(node).__mro__
+    derived = _derived(kind) - ({"_parameters"} if set(changes) <= {"inputs"} else set())
+    made.__dict__.update({n: v for n, v in node.__dict__.items() if n not in derived} | changes)
+    if schema is not None:
+        made.__dict__["_schema"] = schema
     return made
+
+
+@cache
+def _derived(kind: tuple[type, ...]) -> frozenset[str]:
+    """What steps of a class, given with those above it, work out of their parameters when it is asked for."""
+    return frozenset(n for c in kind for n, v in vars(c).items() if isinstance(v, cached_property))
 
 
 def _alike(a: Node, b: Node) -> bool:
     """Whether a step says the same of its rows as another."""
     return bool(a.schema.equals(b.schema)) and a.properties == b.properties and a.time == b.time
+
+
+def alike_for(new: Node, old: Node, columns: Collection[str]) -> bool:
+    """Whether a step says the same of its rows as another, to somebody who reads these columns."""
+    here, there = new.schema, old.schema
+    same = all(n in here.names and here.field(n).equals(there.field(n)) for n in columns)
+    return same and new.properties == old.properties and new.time == old.time

@@ -39,6 +39,7 @@ from caesura.plan import (
     SourceBatch,
     SourceNode,
 )
+from caesura.plan.node import unchecked
 from caesura.punctuation import Pattern
 from caesura.punctuation.scheme import Scheme, check_scheme
 from caesura.punctuation.template import Template
@@ -183,10 +184,27 @@ class Source(SourceNode):
         )
         return Scheme.of(*own, Template.of(names, {"time": "+"})) if timely else own
 
+    @cached_property
+    def for_one_run(self) -> Source:
+        """The same source for a query that is not saved, which need not know it by its rows."""
+        reader = self.reader.for_one_run()
+        return self if reader is self.reader else unchecked(self, reader=reader)
+
+    @cached_property
+    def _narrower(self) -> dict[frozenset[str], Source]:
+        """What was made of a table in memory for those who want some of its columns."""
+        return {}
+
     def narrowed(self, wanted: set[str]) -> Source:
         """The same source, read without the columns that nobody wants."""
         if not self.shape.insert_only:
             return self  # a retract names its event by all columns
+        if not self.reader.in_memory:
+            return self._narrowed(wanted)
+        known, key = self._narrower, frozenset(wanted)
+        return known.get(key) or known.setdefault(key, self._narrowed(wanted))
+
+    def _narrowed(self, wanted: set[str]) -> Source:
         own = {*self.shape.columns, *([self.policy.column] if self.policy.column else [])}
         read = {*wanted, *self.promised}
         keep = [n for n in self.reader.schema.names if n in own or self.shape.named(n) in read]

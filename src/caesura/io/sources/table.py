@@ -157,6 +157,10 @@ class AtOnce(Reader):
     def narrowed(self, columns: Sequence[str]) -> AtOnce:
         return AtOnce(self.inner.narrowed(columns), self.known_bytes)
 
+    def for_one_run(self) -> AtOnce:
+        inner = self.inner.for_one_run()
+        return self if inner is self.inner else AtOnce(inner, self.known_bytes)
+
     def describe(self) -> str:
         return self.inner.describe()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
@@ -20,6 +19,7 @@ from caesura.io.sources.python_rows import LIVE_BATCH
 from caesura.io.sources.row_groups import read_up_to
 from caesura.io.sources.source import Source
 from caesura.plan import Ingress, NothingNow, Raw, SourceBatch, SourceNode
+from caesura.plan.node import unchecked
 from caesura.punctuation import INFINITY, Pattern, Punctuation
 from caesura.runtime.graph.cell import Cell
 
@@ -88,7 +88,7 @@ class SourceReader:
     def enlarge(self, rows: int) -> None:
         """Reads batches of about so many rows, where the source leaves the choice."""
         if isinstance(self.node, Source):
-            self.node = replace(self.node, reader=self.node.reader.batched(rows))
+            self.node = unchecked(self.node, reader=self.node.reader.batched(rows))
 
     def close(self) -> None:
         """Releases what reading holds open; it is opened again where it is read on."""

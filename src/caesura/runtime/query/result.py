@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ from caesura.io.sources.source import Source
 from caesura.misuse import checked_methods
 from caesura.ops.deliver import Deliver
 from caesura.plan import Counters, Duration, Node, Speculate, ticks, walk
-from caesura.plan.node import rebuilt
+from caesura.plan.node import rebuilt, unchecked
 from caesura.plan.prune import prune
 from caesura.plan.step_log import StepLog
 from caesura.runtime.claims.views import marked_rows
@@ -204,9 +204,9 @@ def for_one_run(last: Node) -> Node:
             continue
         inputs = tuple(made[child] for child in node.inputs)
         changed = any(a is not b for a, b in zip(inputs, node.inputs, strict=True))
-        made[node] = own = rebuilt(node, inputs) if changed else node
-        if isinstance(own, Source) and (reader := own.reader.for_one_run()) is not own.reader:
-            made[node] = replace(own, reader=reader)
+        made[node] = own = unchecked(node, inputs=inputs) if changed else node
+        if isinstance(own, Source):
+            made[node] = own.for_one_run
     return made[last]
 
 
