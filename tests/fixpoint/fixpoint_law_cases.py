@@ -131,6 +131,47 @@ def slow_nearest(nodes: oracles.Rows, roads: oracles.Rows, **_: Any) -> oracles.
     return slow.snapshots([(le, re, {**p, "dist": 0}) for le, re, p in nodes], hop, roads, best=best)
 
 
+def routes(nodes: Node, roads: Node, progress: Progress) -> Node:
+    """The shortest ways with the last hop and where they began; of equal ones the least by these."""
+    seed = Stream(nodes).select(
+        "node", dist=lit(0, "bigint"), via=lit(None, "bigint"), first=col("node").cast("bigint")
+    )
+    sound = Stream(roads).where(col("w") > 0)
+
+    def hop(r: Stream) -> Stream:
+        met = r.join(sound, on={"node": "a"})
+        return met.select(
+            node=col("b"), dist=col("dist") + col("w"), via=col("node").cast("bigint"), first=col("first")
+        )
+
+    return cz.fixpoint(seed, hop, progress=progress, keep=cz.least("dist", per="node")).node
+
+
+def slow_routes(nodes: oracles.Rows, roads: oracles.Rows, **_: Any) -> oracles.Rows:
+    """By Dijkstra, at every instant."""
+
+    def order(p: oracles.Payload) -> Any:
+        return p["dist"], *((p[n] is not None, p[n] or 0) for n in ("via", "first"))
+
+    def solve(nodes: list[oracles.Payload], roads: list[oracles.Payload]) -> list[oracles.Payload]:
+        waiting = [{**p, "dist": 0, "via": None, "first": p["node"]} for p in nodes]
+        known: dict[Any, oracles.Payload] = {}
+        while waiting:
+            one = min(waiting, key=order)
+            waiting.remove(one)
+            if one["node"] in known:
+                continue
+            known[one["node"]] = one
+            waiting += [
+                {"node": x["b"], "dist": one["dist"] + x["w"], "via": one["node"], "first": one["first"]}
+                for x in roads
+                if one["node"] is not None and x["a"] == one["node"] and (x["w"] or 0) > 0
+            ]
+        return list(known.values())
+
+    return slow.at_instants(solve, nodes, roads)
+
+
 def parity(nodes: Node, links: Node, progress: Progress) -> Node:
     """Nodes at an even and at an odd number of hops, each by the other."""
 
@@ -212,6 +253,7 @@ for each in PROGRESS:
     add("reached", reached, lambda n, x, **_: slow.snapshots(n, slow_hop, x), NODES, LINKS, way=each)
     add("nearest", nearest, slow_nearest, NODES, ROADS, way=each)
     if each in ("hybrid", "high_water"):
+        add("routes", routes, slow_routes, NODES, ROADS, way=each)
         add("ways", ways, slow_ways, NODES, LINKS, way=each)
         add("pairs", pairs, slow_pairs, LINKS, way=each)
         add("parity", parity, slow_parity, NODES, LINKS, way=each)

@@ -22,13 +22,21 @@ def snapshots(
     seed: Rows, step: Step, *others: Rows, best: Callable[[list[Payload]], list[Payload]] | None = None
 ) -> Rows:
     """At every instant all that follows from the seed, once each; or the best of it."""
-    times = sorted({t for rows in (seed, *others) for le, re, _ in rows for t in (le, re)})
+
+    def found(seed: list[Payload], *others: list[Payload]) -> list[Payload]:
+        closure = _closure(seed, step, list(others))
+        return closure if best is None else best(closure)
+
+    return at_instants(found, seed, *others)
+
+
+def at_instants(solve: Callable[..., list[Payload]], *streams: Rows) -> Rows:
+    """What a function makes, at every instant, of the payloads alive in each stream."""
+    times = sorted({t for rows in streams for le, re, _ in rows for t in (le, re)})
     spans: dict[object, list[tuple[int, int]]] = {}
     payloads: dict[object, Payload] = {}
     for start, end in pairwise(times):
-        alive = [[p for le, re, p in rows if le <= start < re] for rows in (seed, *others)]
-        found = _closure(alive[0], step, alive[1:])
-        for payload in found if best is None else best(found):
+        for payload in solve(*([p for le, re, p in rows if le <= start < re] for rows in streams)):
             payloads.setdefault(same(payload), payload)
             spans.setdefault(same(payload), []).append((start, end))
     return [(a, b, payloads[kind]) for kind, some in spans.items() for a, b in maximal(some)]

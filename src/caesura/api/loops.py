@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, overload
 
 import pyarrow as pa
@@ -93,12 +94,16 @@ def fixpoint(
 
 
 def least(value: str, *, per: str | Sequence[str]) -> Keep:
-    """Of a loop's rows with one key, those with the least value: ``keep=cz.least('dist', per='node')``."""
+    """Of a loop's rows with one key, the one with the least value: ``keep=cz.least('dist', per='node')``.
+
+    Rows may have further columns (the next hop): then the value grows in every round, and of equal rows
+    the one whose further columns are least is kept.
+    """
     return Keep((per,) if isinstance(per, str) else tuple(per), value, "least")
 
 
 def greatest(value: str, *, per: str | Sequence[str]) -> Keep:
-    """Of a loop's rows with one key, those with the greatest value."""
+    """Of a loop's rows with one key, the one with the greatest value."""
     return Keep((per,) if isinstance(per, str) else tuple(per), value, "greatest")
 
 
@@ -130,12 +135,7 @@ def _several(
     seeds: dict[str, Stream], step: Callable[..., Any], options: dict[str, Any]
 ) -> dict[str, Stream]:
     name = options["name"] or "fixpoint"
-    if isinstance(options["keep"], Keep) and options["keep"].value:
-        error = PlanError(
-            "a loop of several streams cannot keep the best rows of one.",
-            remedy="Give that stream a loop of its own.",
-        )
-        raise error.at(name, here())
+    options["keep"] = _keep_of_each(options["keep"], seeds, name)
     shape = _shape(seeds, name)
 
     def around(rec: Node) -> Node:
@@ -153,6 +153,22 @@ def _several(
     loop = close_loop(start, around, **options)
     cut = ["cut"] if options["max_rounds"] is not None else []
     return {key: _part(loop, number, seeds[key], cut) for number, key in enumerate(seeds)}
+
+
+def _keep_of_each(keep: Keep | None, seeds: dict[str, Stream], name: str) -> Keep | None:
+    """What is kept of a key is kept of it in each stream."""
+    if keep is None or not keep.value:
+        return keep
+    for key, seed in seeds.items():
+        lacking = [column for column in (*keep.per, keep.value) if column not in seed.columns]
+        if lacking:
+            error = PlanError(
+                f"'{key}' has no column '{lacking[0]}', and of all streams of the loop the {keep.best} "
+                f"'{keep.value}' per {', '.join(keep.per)} is kept.",
+                remedy=f"Give it one, or give '{key}' a loop of its own. {closest(lacking[0], seed.columns)}",
+            )
+            raise error.at(name, here())
+    return replace(keep, per=(WHICH, *keep.per))
 
 
 def _shape(seeds: dict[str, Stream], name: str) -> pa.Schema:

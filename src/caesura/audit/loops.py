@@ -62,20 +62,30 @@ def selected(rows: Rows, keep: Keep | None) -> Rows:
 
 
 def _best(rows: Rows, keep: Keep) -> Rows:
-    """Of rows with one key, at every instant the one with the best value; they have no other columns.
+    """Of rows with one key, at every instant the one with the best value, then the least further columns.
 
-    Null is worst.
+    Null is worst; of rows with further columns, those without a value are none.
     """
     sign = 1 if keep.best == "least" else -1
+    further = [n for n in rows[0][2] if n not in (*keep.per, keep.value)]
     spans: dict[Any, list[tuple[int, int]]] = {}
     payloads: dict[Any, dict[str, Any]] = {}
     for start, end in pairwise(sorted({t for le, re, _ in rows for t in (le, re)})):
         alive = [p for le, re, p in rows if le <= start < re]
         known = [p for p in alive if p[keep.value] is not None]
-        for p in known or alive:
-            if all(sign * order(p[keep.value], q[keep.value]) <= 0 for q in known):
-                payloads[same(p)] = p
-                spans.setdefault(same(p), [])
-                if (start, end) not in spans[same(p)]:
-                    spans[same(p)].append((start, end))
+        best = [p for p in known if all(sign * order(p[keep.value], q[keep.value]) <= 0 for q in known)]
+        for name in further:
+            best = [p for p in best if all(_order(p[name], q[name]) <= 0 for q in best)]
+        for p in best or ([] if further else alive):
+            payloads[same(p)] = p
+            spans.setdefault(same(p), [])
+            if (start, end) not in spans[same(p)]:
+                spans[same(p)].append((start, end))
     return [(a, b, payloads[one]) for one, some in spans.items() for a, b in maximal(some)]
+
+
+def _order(a: Any, b: Any) -> int:
+    """Null comes first."""
+    if a is None or b is None:
+        return (a is not None) - (b is not None)
+    return order(a, b)

@@ -99,8 +99,6 @@ def _from(made: Expr, shift: int, trip: Trip, name: str) -> Iterator[tuple[Diffe
 def not_negative(expr: Expr, facts: Sequence[Expr]) -> bool:
     """Whether an expression is seen to be 0 or more."""
     match strip(expr):
-        case Constant(value=int() | float() as value):
-            return value >= 0
         case Apply(name="abs"):
             return True
         case Apply(name="add" | "multiply", args=args):
@@ -109,28 +107,65 @@ def not_negative(expr: Expr, facts: Sequence[Expr]) -> bool:
             return not_positive(a, facts)
         case Apply(name="greatest", args=args):
             return any(not_negative(a, facts) for a in args)
-    return _tested(expr, facts, ("greater", "greater_equal", "equal"), 1)
+    return at_least(expr, facts, 0)
 
 
 def not_positive(expr: Expr, facts: Sequence[Expr]) -> bool:
     """Whether an expression is seen to be 0 or less."""
     match strip(expr):
-        case Constant(value=int() | float() as value):
-            return value <= 0
         case Apply(name="negate", args=(a,)):
             return not_negative(a, facts)
         case Apply(name="add", args=args):
             return all(not_positive(a, facts) for a in args)
         case Apply(name="least", args=args):
             return any(not_positive(a, facts) for a in args)
-    return _tested(expr, facts, ("less", "less_equal", "equal"), -1)
+    return at_most(expr, facts, 0)
 
 
-def _tested(expr: Expr, facts: Sequence[Expr], wanted: tuple[str, ...], sign: int) -> bool:
-    for test, a, b in comparisons(facts):
-        bound = strip(b)
-        if test in wanted and same(strip(a), strip(expr)) and isinstance(bound, Constant):
-            value = bound.value
-            if isinstance(value, int | float) and not isinstance(value, bool) and value * sign >= 0:
+def positive(expr: Expr, facts: Sequence[Expr]) -> bool:
+    """Whether an expression is seen to be more than 0."""
+    match strip(expr):
+        case Apply(name="negate", args=(a,)):
+            return negative(a, facts)
+        case Apply(name="add", args=args):
+            return any(positive(a, facts) for a in args) and all(not_negative(a, facts) for a in args)
+        case Apply(name="greatest", args=args):
+            return any(positive(a, facts) for a in args)
+    return at_least(expr, facts, 0, strictly=True)
+
+
+def negative(expr: Expr, facts: Sequence[Expr]) -> bool:
+    """Whether an expression is seen to be less than 0."""
+    match strip(expr):
+        case Apply(name="negate", args=(a,)):
+            return positive(a, facts)
+        case Apply(name="add", args=args):
+            return any(negative(a, facts) for a in args) and all(not_positive(a, facts) for a in args)
+        case Apply(name="least", args=args):
+            return any(negative(a, facts) for a in args)
+    return at_most(expr, facts, 0, strictly=True)
+
+
+def at_least(expr: Expr, facts: Sequence[Expr], bound: int, *, strictly: bool = False) -> bool:
+    """Whether an expression is a constant, or tested, not to be below the bound (nor at it)."""
+    return _tested(expr, facts, "greater", bound, strictly=strictly)
+
+
+def at_most(expr: Expr, facts: Sequence[Expr], bound: int, *, strictly: bool = False) -> bool:
+    """Whether an expression is a constant, or tested, not to be above the bound (nor at it)."""
+    return _tested(expr, facts, "less", bound, strictly=strictly)
+
+
+def _tested(expr: Expr, facts: Sequence[Expr], side: str, bound: int, *, strictly: bool) -> bool:
+    bare, sign = strip(expr), 1 if side == "greater" else -1
+    known: list[tuple[str, Expr]] = [("equal", bare)] if isinstance(bare, Constant) else []
+    known += [(test, strip(b)) for test, a, b in comparisons(facts) if same(strip(a), bare)]
+    for test, limit in known:
+        value = limit.value if isinstance(limit, Constant) else None
+        if test not in (side, f"{side}_equal", "equal") or isinstance(value, bool):
+            continue
+        if isinstance(value, int | float):
+            beyond = (value - bound) * sign
+            if beyond > 0 or (beyond == 0 and (test == side or not strictly)):
                 return True
     return False

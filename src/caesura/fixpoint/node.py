@@ -40,13 +40,18 @@ class Keep:
     value: str = ""
     best: Literal["least", "greatest"] = "least"
 
+    def further(self, schema: pa.Schema) -> list[str]:
+        """The columns of a row besides its key and its value."""
+        return [n for n in schema.names if n not in (*self.per, self.value)] if self.value else []
+
     def __str__(self) -> str:
-        return f"{self.best} {self.value} per {', '.join(self.per) or 'all'}" if self.value else "distinct"
+        names = [name for name in self.per if not name.startswith("\x00")]
+        return f"{self.best} {self.value} per {', '.join(names) or 'all'}" if self.value else "distinct"
 
     @property
     def key(self) -> str:
         """What makes two of them equal."""
-        return str(self)
+        return f"{self.best} {self.value} per {', '.join(self.per) or 'all'}" if self.value else "distinct"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -14,6 +14,7 @@ import pyarrow as pa
 from caesura.events.delta import deltas, net_page
 from caesura.events.identity import LOCAL, identity
 from caesura.events.nested import validity
+from caesura.events.order import ranks
 from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
 from caesura.fixpoint.kernels import furthest, lay_best
@@ -38,6 +39,8 @@ class LoopState:
         self.loop = RowState({**own, "depth": np.int64}, schema)
         self.sent = RowState(own, schema)
         self._key_places = [schema.get_field_index(name) for name in keep.per] if keep.value else []
+        self._further = keep.further(schema)
+        """They decide between rows of one key and value, in their order; never arrival, never depth."""
         self.index()
 
     def states(self) -> dict[str, RowState]:
@@ -70,7 +73,13 @@ class LoopState:
         return key, row, ids
 
     def take(self, page: Page, depth: I64) -> I64:
-        """Counts derivations that come and go; gives the number of each row's key."""
+        """Counts derivations that come and go; gives the number of each row's key.
+
+        With further columns a row without a value is none: no sum makes it worse than what it is made of.
+        """
+        if self._further and page.payload.column(self.keep.value).null_count:
+            valued = np.flatnonzero(validity(page.payload.column(self.keep.value)))
+            page, depth = page.take(valued), depth[valued]
         key, row, ids = self._number(page.payload)
         change = deltas(page)
         rows, le, re = change.rows, change.le, change.re
@@ -105,7 +114,9 @@ class LoopState:
         The loop's rows are changed here; the page, with depths as its last column, is to go around.
         """
         c_own, c_at = self._of("came", keys)
-        order = np.lexsort((self.came.get("depth")[c_at], self.came.get("value")[c_at], c_own))
+        order = np.lexsort(
+            (self.came.get("depth")[c_at], *self._ties(c_at), self.came.get("value")[c_at], c_own)
+        )
         c_own, c_at = c_own[order], c_at[order]
         s_own, s_at = self._of("loop", keys)
         order = np.lexsort((self.loop.get("le")[s_at], s_own))
@@ -129,6 +140,13 @@ class LoopState:
         self.loop.append(*fields)
         self.chains["loop"].add(fields[0]["key"])
         return page, bool(lost), keys[changed]
+
+    def _ties(self, at: I64) -> list[I64]:
+        """The places of derivations in the order of each further column, the first one last."""
+        if not self._further:
+            return []
+        payload = self.came.payload.take(at)
+        return [ranks(payload.column(name)) for name in reversed(self._further)]
 
     def _of(self, name: str, keys: I64) -> tuple[I64, I64]:
         """(place in ``keys``, row) of a table's live rows with these keys."""

@@ -11,7 +11,9 @@ difference or of a join, where a row is there because others are not.
 Convergent, so that rows must be kept once each, or the best one per key:
 - every column is carried, or drawn from outside, or bounded as above, and no lifetime is moved on: there
   are finitely many rows;
-- the value to be least never gets less on a trip, and its key is as above.
+- the value to be least never gets less on a trip, and its key is as above. Where rows have further columns
+  (the next hop, the path), it is a whole number or a time and gets strictly more, so that no row owes
+  itself to a row that it may take the place of.
 """
 
 from __future__ import annotations
@@ -22,9 +24,19 @@ from typing import Literal
 import pyarrow as pa
 
 from caesura.errors import PlanError, closest
-from caesura.expr import Apply, Column, Constant, Expr, attributes, same
+from caesura.expr import Apply, Column, Constant, Expr, attributes, lit, same
 from caesura.expr.rewrite import strip
-from caesura.fixpoint.bounds import Difference, differences, not_negative, not_positive, upper_bounded
+from caesura.fixpoint.bounds import (
+    Difference,
+    at_least,
+    at_most,
+    differences,
+    negative,
+    not_negative,
+    not_positive,
+    positive,
+    upper_bounded,
+)
 from caesura.fixpoint.node import Keep
 from caesura.fixpoint.trace import REC, Tracer, Trip, from_loop, from_outside, is_rec, linear, views
 from caesura.plan import Node, walk
@@ -40,7 +52,8 @@ def why_it_ends(seed: Node, body: Node, loop: str, *, keep: Keep | None, max_rou
     """The reason, in words; refuses a loop without one."""
     trips = Tracer(loop, body).trips(body)
     if keep is not None:
-        reason = _keeps(seed, trips, keep, max_rounds)
+        origins = Tracer(loop, seed).trips(seed)
+        reason = _keeps(seed, trips, keep, max_rounds, origins)
         _refuse_later(seed, body, loop, trips)
         return reason
     if max_rounds is not None:
@@ -97,9 +110,13 @@ def _missing(schema: pa.Schema, trips: Sequence[Trip]) -> str:
 
 
 def _counts(trip: Trip, name: str, direction: int) -> bool:
-    """A counter with a tested bound."""
+    """A counter with a tested bound; it moves by a whole number, perhaps one that is tested."""
     base, by = linear(trip.columns[name])
-    if base is None or is_rec(base) != name or by * direction <= 0:
+    counts = base is not None and is_rec(base) == name and by * direction > 0
+    if not counts:
+        added, moves = _added_to(trip, name), positive if direction > 0 else negative
+        counts = added is not None and moves(added, trip.facts)
+    if not counts:
         return False
     return upper_bounded(trip, name) if direction > 0 else upper_bounded(trip, name, flipped=True)
 
@@ -184,7 +201,9 @@ def _flat(expr: Expr) -> list[Expr]:
 # Loops that keep one of each.
 
 
-def _keeps(seed: Node, trips: Sequence[Trip], keep: Keep, max_rounds: int | None) -> str:
+def _keeps(
+    seed: Node, trips: Sequence[Trip], keep: Keep, max_rounds: int | None, origins: Sequence[Trip]
+) -> str:
     per = keep.per or tuple(seed.schema.names)
     _check_keep(seed, keep, per)
     if max_rounds is not None:
@@ -205,12 +224,19 @@ def _keeps(seed: Node, trips: Sequence[Trip], keep: Keep, max_rounds: int | None
                 )
     if not keep.value:
         return "each row counts once, and its columns are carried or come from outside"
+    further = keep.further(seed.schema)
+    signed = _never_negative(keep.value, [*origins, *trips], seed.schema)
     for trip in trips:
-        _refuse_better(trip, keep)
+        _refuse_better(trip, keep, signed=signed)
+        if further:
+            _refuse_equal(trip, keep, further[0])
         for view in trip.seen():
-            _refuse_reading(view, keep)
+            _refuse_reading(view, keep, further)
     word = "less" if keep.best == "least" else "greater"
-    return f"only the {keep.best} '{keep.value}' counts, and it never gets {word}"
+    always = f"and always gets {'greater' if word == 'less' else 'less'}"
+    return f"only the {keep.best} '{keep.value}' counts, " + (
+        always if further else f"and it never gets {word}"
+    )
 
 
 def _check_keep(seed: Node, keep: Keep, per: tuple[str, ...]) -> None:
@@ -228,11 +254,19 @@ def _check_keep(seed: Node, keep: Keep, per: tuple[str, ...]) -> None:
             f"'{keep.value}' is {t}, which a loop cannot keep the {keep.best} of.",
             remedy="Cast it to bigint, double or a timestamp.",
         )
-    others = [n for n in seed.schema.names if n not in per and n != keep.value]
-    if others or keep.value in per:
+    if keep.value in per:
         raise PlanError(
-            f"a row of the loop has '{(others or [keep.value])[0]}' besides its key and its value.",
-            remedy="Select the key and the value only; join the rest to what comes out.",
+            f"'{keep.value}' is part of the key that the {keep.best} '{keep.value}' is kept of.",
+            remedy="Leave it out of per=.",
+        )
+    further = keep.further(seed.schema)
+    if further and pa.types.is_floating(t):
+        raise PlanError(
+            f"a row of the loop has '{further[0]}' besides its key and its value, and '{keep.value}' is {t}: "
+            "adding to a float may leave it as it is, and then nothing tells which of two rows owes itself "
+            "to the other.",
+            remedy="Count in whole numbers (metres, cents): cast it to bigint. Or select the key and the "
+            "value only, and join the rest to what comes out.",
         )
 
 
@@ -247,44 +281,104 @@ def _finite(trip: Trip, name: str, schema: pa.Schema) -> bool:
     )
 
 
-def _refuse_better(trip: Trip, keep: Keep) -> None:
+def _never_negative(value: str, trips: Sequence[Trip], schema: pa.Schema) -> bool:
+    """Whether the value is 0 or more in the seed, and in every row that is made of such rows."""
+    if pa.types.is_unsigned_integer(schema.field(value).type):
+        return True
+    own = Apply("greater_equal", (Column(REC + value), lit(0)))
+    return all(not_negative(v.columns[value], (*v.facts, own)) for trip in trips for v in views(trip))
+
+
+def _refuse_better(trip: Trip, keep: Keep, *, signed: bool) -> None:
     """The value may only get worse on a trip."""
-    found = [_worse(view, keep) for view in views(trip)]
-    if any(fine for fine, _ in found):
+    if any(_worse(view, keep) or (signed and _scaled(view, keep)) for view in views(trip)):
         return
-    added = next((added for _, added in found if added is not None), None)
     made = strip(views(trip)[0].columns[keep.value])
     raise PlanError(
-        f"nothing shows that the loop ends: '{keep.value}' becomes {_shown(made)}, which may be better "
-        "than what it was made of.",
-        remedy=_add_test(added, keep.best),
+        f"nothing shows that the loop ends: '{keep.value}' becomes {_shown(made)}, "
+        "which may be better than what it was made of.",
+        remedy=_add_test(trip, keep),
     )
 
 
-def _worse(trip: Trip, keep: Keep) -> tuple[bool, Expr | None]:
-    """Whether the value is no better than what it was made of; and what is added to it."""
-    own = Column(REC + keep.value)
-    made, ok = strip(trip.columns[keep.value]), not_negative if keep.best == "least" else not_positive
+def _worse(trip: Trip, keep: Keep) -> bool:
+    """Whether the value is no better than what it was made of, whatever its sign."""
+    own, made = Column(REC + keep.value), strip(trip.columns[keep.value])
+    ok = not_negative if keep.best == "least" else not_positive
     worst: Literal["greatest", "least"] = "greatest" if keep.best == "least" else "least"
-    added: Expr | None = None
-    match made:
-        case Apply(name="add", args=(a, b)):
-            added = b if same(a, own) else a if same(b, own) else None
-        case Apply(name="subtract", args=(a, b)) if same(a, own):
-            added = Apply("negate", (b,))
     bounded = isinstance(made, Apply) and made.name == worst and any(same(a, own) for a in made.args)
+    added = _added_to(trip, keep.value)
     fine = same(made, own) or from_outside(made) or bounded
-    return fine or (added is not None and ok(added, trip.facts)), added
+    return fine or (added is not None and ok(added, trip.facts))
 
 
-def _refuse_reading(trip: Trip, keep: Keep) -> None:
-    """Nothing else may depend on the value."""
-    own = Column(REC + keep.value)
-    used = [f for f in trip.facts if own.name in attributes(f) and not _only_caps(f, own, keep.best)]
-    used += [trip.columns[n] for n in keep.per if own.name in attributes(trip.columns[n])]
-    if used:
+def _scaled(trip: Trip, keep: Keep) -> bool:
+    """Whether a value that is 0 or more is multiplied by what makes it no better.
+
+    A factor of 0 would make NaN of infinity, which is greater than all.
+    """
+    factor = _factor_of(trip, keep.value)
+    if factor is None:
+        return False
+    if keep.best == "least":
+        return at_least(factor, trip.facts, 1)
+    return positive(factor, trip.facts) and at_most(factor, trip.facts, 1)
+
+
+def _added_to(trip: Trip, value: str) -> Expr | None:
+    """What is added to the value on a trip."""
+    own = Column(REC + value)
+    match strip(trip.columns[value]):
+        case Apply(name="add", args=(a, b)):
+            return b if same(a, own) else a if same(b, own) else None
+        case Apply(name="subtract", args=(a, b)) if same(a, own):
+            return Apply("negate", (b,))
+    return None
+
+
+def _factor_of(trip: Trip, value: str) -> Expr | None:
+    """What the value is multiplied by on a trip."""
+    own = Column(REC + value)
+    match strip(trip.columns[value]):
+        case Apply(name="multiply", args=(a, b)):
+            return b if same(a, own) else a if same(b, own) else None
+    return None
+
+
+def _refuse_equal(trip: Trip, keep: Keep, further: str) -> None:
+    """With further columns the value gets worse in every round, past every row that a row is made of."""
+    strictly = positive if keep.best == "least" else negative
+    for view in trip.seen():
+        added = _added_to(view, keep.value)
+        if added is not None and strictly(added, view.facts):
+            continue
+        sign = ">" if keep.best == "least" else "<"
+        wanted = f"Add to '{keep.value}' what is tested to be {sign} 0"
+        if added is not None:
+            wanted = f"Test that {_shown(added)} {sign} 0 where it comes in"
         raise PlanError(
-            f"'{_shown(used[0])}' reads '{keep.value}', of which the loop keeps only the {keep.best}.",
+            f"a row of the loop has '{further}' besides its key and its value, and '{keep.value}' may stay "
+            "the same from round to round: then a row could take the place of one that it is made of.",
+            remedy=f"{wanted}; or select the key and the value only, and join the rest to what comes out.",
+        )
+
+
+def _refuse_reading(trip: Trip, keep: Keep, further: Sequence[str]) -> None:
+    """Nothing but the value and further columns may depend on them."""
+    own = Column(REC + keep.value)
+    used = [
+        (keep.value, f) for f in trip.facts if own.name in attributes(f) and not _only_caps(f, own, keep.best)
+    ]
+    keys = [trip.columns[n] for n in keep.per]
+    used += [(keep.value, key) for key in keys if own.name in attributes(key)]
+    used += [(n, e) for n in further for e in (*trip.facts, *keys) if REC + n in attributes(e)]
+    if used:
+        name, read = used[0]
+        which = (
+            f"only the {keep.best}" if name == keep.value else f"only that of the {keep.best} '{keep.value}'"
+        )
+        raise PlanError(
+            f"'{_shown(read)}' reads '{name}', of which the loop keeps {which}.",
             remedy="Test the value behind the loop.",
         )
 
@@ -301,11 +395,16 @@ def _only_caps(fact: Expr, own: Expr, best: str) -> bool:
     return False
 
 
-def _add_test(added: Expr | None, best: str) -> str:
-    if added is None:
-        return f"Write the value as the one before plus something, or keep='distinct' instead of the {best}."
-    sign = ">=" if best == "least" else "<="
-    return f"Test that {_shown(added)} {sign} 0 where it comes in, for example with where(...)."
+def _add_test(trip: Trip, keep: Keep) -> str:
+    for view in views(trip):
+        if (added := _added_to(view, keep.value)) is not None:
+            sign = ">=" if keep.best == "least" else "<="
+            return f"Test that {_shown(added)} {sign} 0 where it comes in, for example with where(...)."
+        if (factor := _factor_of(view, keep.value)) is not None:
+            test = f"{_shown(factor)} >= 1" if keep.best == "least" else f"0 < {_shown(factor)} <= 1"
+            seed = f"'{keep.value}' >= 0 in the seed"
+            return f"Test that {test} where it comes in, and that {seed}, with where(...)."
+    return f"Write the value as the one before plus something, or keep='distinct' instead of the {keep.best}."
 
 
 def _shown(expr: Expr) -> str:
