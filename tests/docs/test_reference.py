@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
+
+import pytest
+
+import caesura as cz
+from caesura import api
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+NOTES = ("Promises", "State", "Feedback", "Spark")
 
 
 def members(thing: type) -> Iterator[tuple[str, Callable[..., Any]]]:
     """The public methods of a class, its own and those of its rooms; not what Python itself brings."""
     for name, value in inspect.getmembers(thing):
-        if not name.startswith("_") and inspect.isroutine(value) and value.__module__.startswith("caesura"):
+        home = getattr(value, "__module__", None) or ""
+        if not name.startswith("_") and inspect.isroutine(value) and home.startswith("caesura"):
             yield name, value
 
 
@@ -55,3 +66,63 @@ def test_a_docstring_without_its_parts_is_told() -> None:
         return a + b
 
     assert lacks(half) == ["parameter b", "no such parameter: c", "returns", "example"]
+
+
+DIRECTIVE = re.compile(r"^\.\. auto(function|method|class|module):: (\S+)((?:\n   :.*)*)", re.MULTILINE)
+
+
+def found(dotted: str) -> Any:
+    """What a name on a page stands for: `caesura.fixpoint` is the function, and not the room of that name."""
+    room, _, name = dotted.rpartition(".")
+    if not room:
+        return importlib.import_module(name)
+    try:
+        home = importlib.import_module(room)
+    except ModuleNotFoundError:
+        home = found(room)
+    return getattr(home, name) if hasattr(home, name) else importlib.import_module(dotted)
+
+
+def documented(page: str) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """The functions and methods that stand on a page of the reference."""
+    for kind, name, options in DIRECTIVE.findall((REFERENCE / f"{page}.md").read_text()):
+        thing = found(name)
+        listed = re.search(r":members:(.*)", options)
+        if kind in ("function", "method"):
+            yield name, thing
+        elif listed and listed[1].strip():
+            some = [one.strip() for one in listed[1].split(",")]
+            yield from ((f"{name}.{one}", f) for one in some if inspect.isroutine(f := getattr(thing, one)))
+        elif listed and kind == "class":
+            yield from ((f"{name}.{one}", f) for one, f in members(thing))
+        elif listed:
+            public = ((one, getattr(thing, one)) for one in getattr(thing, "__all__", ()))
+            yield from ((f"{name}.{one}", f) for one, f in public if inspect.isroutine(f))
+
+
+STEPS = ("rows", "lifetimes", "joins", "windows", "matching", "steering")
+"""Pages of steps: what they promise, keep, do with feedback, and where they run on Spark is told too."""
+
+
+@pytest.mark.parametrize("page", STEPS)
+def test_what_stands_on_a_page_of_the_reference_is_told_whole(page: str) -> None:
+    assert report(documented(page)) == {}
+
+
+@pytest.mark.parametrize("page", STEPS)
+def test_a_step_tells_its_promises_state_feedback_and_place_on_spark(page: str) -> None:
+    steps = [
+        (name, f) for name, f in documented(page) if "Stream" in str(inspect.signature(f).return_annotation)
+    ]
+    missing = {
+        name: told
+        for name, step in steps
+        if (told := [w for w in NOTES if w not in section(inspect.getdoc(step) or "", "Notes")])
+    }
+    assert missing == {}
+
+
+def test_every_method_of_a_stream_stands_on_a_page() -> None:
+    there = {inspect.unwrap(f) for page in REFERENCE.glob("*.md") for _, f in documented(page.stem)}
+    for thing in (cz.Stream, api.Grouped, api.Windowed, api.AliveRows, api.OverRows):
+        assert [name for name, method in members(thing) if inspect.unwrap(method) not in there] == []

@@ -72,18 +72,65 @@ def fixpoint(
     buckets: Buckets = "inside",
     name: str = "",
 ) -> Stream | dict[str, Stream]:
-    """The seed, what ``step`` makes of it, what ``step`` makes of that, and so on, at every instant.
+    """The seed, what a step makes of it, what the step makes of that, and so on, at every instant.
 
-    ``step`` is a function from the recursive stream to a stream with the same columns. With a dict of
-    seeds it gets one stream per seed and gives a dict: streams that need each other.
+    A loop for which no reason is found why it ends is refused, with what is missing.
 
-    ``keep`` says what counts: 'all' derivations, 'distinct' rows (also said by ``.distinct()`` at the
-    end of the step), or ``cz.least(value, per=key)`` and ``cz.greatest``. A loop for which no reason is
-    found why it ends is refused; ``max_rounds`` cuts it, and then a column 'cut' marks the rows that
-    came after the last round. ``progress`` is 'hybrid', 'probing', 'high_water' or 'staged'. On Spark a
-    loop stays inside its buckets, by a column that goes around unchanged, or in one; with
-    ``buckets='all'`` its rows lie in all of them where its joins allow that, and every round takes an
-    epoch.
+    Parameters
+    ----------
+    seed
+        Where it begins: a stream; or a dict of streams that need each other.
+    step
+        A function from the recursive stream to a stream with the same columns. With a dict of seeds it gets
+        one stream per seed and gives a dict.
+    progress
+        How the loop's progress is guessed: ``"hybrid"``, ``"probing"``, ``"high_water"`` or ``"staged"``.
+        Results are the same; what differs is how soon they are final.
+    keep
+        What counts: ``"all"`` derivations, ``"distinct"`` rows (also said by ``.distinct()`` at the end of
+        the step), or `cz.least` and `cz.greatest` per key.
+    max_rounds
+        After how many rounds it is cut; then a column ``cut`` marks the rows that came after the last.
+    buckets
+        ``"inside"``: on Spark a loop stays inside its buckets, by a column that goes around unchanged, or
+        in one. ``"all"``: its rows lie in all of them where its joins allow that, and every round takes an
+        epoch.
+    name
+        What the loop is called in drawings, messages and metrics.
+
+    Returns
+    -------
+    Stream
+        The rows that follow, with their lifetimes; or a dict of streams, under the names of the seeds.
+
+    Notes
+    -----
+    Promises: on time, what its inputs promise, once a guess of it has come around the loop. State: that of
+    the steps inside, the seeds, and of a loop that keeps distinct or best rows the derivations of each.
+    Feedback: on columns that go around unchanged it is stopped at the seed and on the way around, and both
+    are told; on others it is stopped on the way out. Spark: as ``buckets`` says; streams from outside come
+    as copies to the buckets of the loop where needed.
+
+    See Also
+    --------
+    least : keeps the least value per key.
+    greatest : keeps the greatest value per key.
+    Stream.distinct : each payload once.
+    Stream.join : pairs of rows with equal keys.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> from caesura import col
+    >>> rows = [{"ts": 1, "a": 1, "b": 2}, {"ts": 2, "a": 2, "b": 3}]
+    >>> links = cz.from_rows(rows, time="ts").set_duration(9)
+    >>> def hop(reached):
+    ...     return reached.join(links, on={"node": "a"}).select("start", node=col("b")).distinct()
+    >>> print(cz.fixpoint(links.rename(start="a", node="b"), hop).run())
+     LE  RE | start node |
+      1  10 | 1     2    | +
+      2  10 | 1     3    | +
+      2  11 | 2     3    | +
     """
     options: dict[str, Any] = {"progress": progress, "max_rounds": max_rounds, "name": name}
     options["across"] = buckets == "all"
@@ -94,16 +141,93 @@ def fixpoint(
 
 
 def least(value: str, *, per: str | Sequence[str]) -> Keep:
-    """Of a loop's rows with one key, the one with the least value: ``keep=cz.least('dist', per='node')``.
+    """Of a loop's rows with one key, the one with the least value.
 
-    Rows may have further columns (the next hop): then the value grows in every round, and of equal rows
-    the one whose further columns are least is kept.
+    Rows may have further columns, such as the next hop: then the value grows in every round, and of equal
+    rows the one whose further columns are least is kept.
+
+    Parameters
+    ----------
+    value
+        The column that is compared.
+    per
+        The key, a column or several.
+
+    Returns
+    -------
+    Keep
+        What ``keep=`` of `fixpoint` takes.
+
+    Notes
+    -----
+    State: the best row of every key, and the others that may still be the best. The value must get no
+    better on the way around, such as a distance to which weights of zero or more are added.
+
+    See Also
+    --------
+    fixpoint : what follows by any number of steps.
+    greatest : keeps the greatest value per key.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> from caesura import col
+    >>> edges = ((1, 2, 5), (2, 3, 1), (1, 3, 9))
+    >>> rows = [{"ts": 1, "a": a, "b": b, "w": w} for a, b, w in edges]
+    >>> roads = cz.from_rows(rows, time="ts").where("w >= 0")
+    >>> def further(paths):
+    ...     on = paths.join(roads, on={"node": "a"})
+    ...     return on.select(node=col("b"), dist=col("dist") + col("w"))
+    >>> seed = cz.from_rows([{"ts": 1, "node": 1, "dist": 0}], time="ts")
+    >>> print(cz.fixpoint(seed, further, keep=cz.least("dist", per="node")).run())
+     LE  RE | node dist |
+      1  2  | 1    0    | +
+      1  2  | 2    5    | +
+      1  2  | 3    6    | +
     """
     return Keep((per,) if isinstance(per, str) else tuple(per), value, "least")
 
 
 def greatest(value: str, *, per: str | Sequence[str]) -> Keep:
-    """Of a loop's rows with one key, the one with the greatest value."""
+    """Of a loop's rows with one key, the one with the greatest value.
+
+    Parameters
+    ----------
+    value
+        The column that is compared.
+    per
+        The key, a column or several.
+
+    Returns
+    -------
+    Keep
+        What ``keep=`` of `fixpoint` takes.
+
+    Notes
+    -----
+    As `least`, the other way around: the value must get no greater on the way.
+
+    See Also
+    --------
+    fixpoint : what follows by any number of steps.
+    least : keeps the least value per key.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> from caesura import col
+    >>> rows = [{"ts": 1, "a": 1, "b": 2, "w": 5}, {"ts": 1, "a": 2, "b": 3, "w": 1}]
+    >>> roads = cz.from_rows(rows, time="ts").where("w >= 0")
+    >>> def further(paths):
+    ...     on = paths.join(roads, on={"node": "a"})
+    ...     return on.select(node=col("b"), left=col("left") - col("w"))
+    >>> seed = cz.from_rows([{"ts": 1, "node": 1, "left": 10}], time="ts")
+    >>> print(cz.fixpoint(seed, further, keep=cz.greatest("left", per="node")).run())
+     LE  RE | node left |
+      1  2  | 1    10   | +
+      1  2  | 2    5    | +
+      1  2  | 3    4    | +
+    """
     return Keep((per,) if isinstance(per, str) else tuple(per), value, "greatest")
 
 

@@ -17,16 +17,42 @@ if TYPE_CHECKING:
 
 @checked_methods
 class OverRows:
-    """The rows of each group in order of time; every one is to be computed with those before it."""
+    """The rows of each group in order of time; made by ``over()``. Each is computed with those before it."""
 
     def __init__(self, node: Node, keys: tuple[str, ...], rows: int | None, span: int | None) -> None:
         self._node, self._keys, self._rows, self._span = node, keys, rows, span
 
     def agg(self, /, *columns: Given, **named: Output | Neighbour) -> Stream:
-        """Every row with columns of its frame: ``agg(mean=cz.avg("v"), before=cz.lag("v", 1))``.
+        """Every row with columns of its frame.
 
         Rows that start together stand in order of their values. A late row corrects those that it changes.
 
+        Parameters
+        ----------
+        *columns
+            Aggregates that have an ``alias``, or mappings from names to aggregates.
+        **named
+            Columns by name: aggregates of the frame, or `cz.lag`, `cz.lead`, `cz.first_value`.
+
+        Returns
+        -------
+        Stream
+            All rows with their columns and lifetimes, then these columns.
+
+        Notes
+        -----
+        Promises: on time and on the group's columns, what its input promises; rows that a later one may
+        still change hold time back. State: the rows that may still change or be counted; with ``rows=`` the
+        last of every group goes only with a promise on the group's columns. Feedback: on the group's
+        columns rows are given up with their state, and the input is told. Spark: in buckets by the group's
+        columns; without any, in one.
+
+        See Also
+        --------
+        caesura.Stream.over : every row with those before it.
+
+        Examples
+        --------
         >>> import caesura as cz
         >>> rows = [{"t": t, "v": v} for t, v in ((1, 5), (3, 6), (8, 2))]
         >>> last = cz.from_rows(rows, time="t").over(rows=2)
@@ -53,5 +79,33 @@ class OverRows:
         return Stream(OverFrame(inputs=(self._node,), **own))  # type: ignore[arg-type]
 
     def with_columns(self, /, **named: Output | Neighbour) -> Stream:
-        """The same as `agg`: rows stay whole."""
+        """The same as ``agg``: rows stay whole.
+
+        Parameters
+        ----------
+        **named
+            What ``agg`` takes.
+
+        Returns
+        -------
+        Stream
+            What ``agg`` gives.
+
+        Notes
+        -----
+        Promises, State, Feedback, Spark: as ``agg``, which it calls.
+
+        See Also
+        --------
+        caesura.Stream.over : every row with those before it.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> prices = cz.from_rows([{"t": 1, "v": 5}, {"t": 3, "v": 6}], time="t")
+        >>> print(prices.over().with_columns(before=cz.lag("v")).run())
+         LE  RE | v before |
+          1  2  | 5 null   | +
+          3  4  | 6 5      | +
+        """
         return self.agg(**named)

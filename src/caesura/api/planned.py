@@ -44,21 +44,43 @@ class Planned:
 
     @property
     def schema(self) -> pa.Schema:
-        """The payload columns."""
+        """The payload columns and their types, without lifetimes; a ``pyarrow.Schema``."""
         return self.node.schema
 
     @property
     def columns(self) -> list[str]:
-        """The names of the payload columns."""
+        """The names of the payload columns, a list in their order."""
         return list(self.node.schema.names)
 
     @checked
     def named(self, name: str) -> Stream:
-        """The same stream, its last step called so in plans, errors and status.
+        """The same stream, its last step called so in plans, errors, metrics and status.
 
+        Parameters
+        ----------
+        name
+            What the step is called.
+
+        Returns
+        -------
+        Stream
+            The same stream.
+
+        Notes
+        -----
+        Promises, State, Feedback, Spark: those of the step, which stays as it is.
+
+        See Also
+        --------
+        Stream.explain : the plan in words.
+
+        Examples
+        --------
         >>> import caesura as cz
-        >>> print(cz.from_rows([{"t": 1, "v": 2}], time="t").select("v").named("values").node.step)
-        values
+        >>> speeds = cz.from_rows([{"ts": 4, "mph": 9}], time="ts")
+        >>> slow = speeds.where("mph < 30").named("slow")
+        >>> print(slow.explain().splitlines()[2].split("  (")[0])
+        r1 := where r0: mph < 30  [slow]
         """
         return self._then(dataclasses.replace(self.node, name=name))
 

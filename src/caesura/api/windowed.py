@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @checked_methods
 class Windowed:
-    """Windows, waiting for what is to be computed over each of them."""
+    """Windows, waiting for what is to be computed over each of them; made by ``tumbling`` and its like."""
 
     def __init__(self, node: Node, keys: tuple[str, ...], frame: Frame, *, thrifty: bool = False) -> None:
         self._node = node
@@ -41,17 +41,59 @@ class Windowed:
         name: str | Output = "",
         **named: Output,
     ) -> Stream:
-        """One row per group and window: ``agg(n=cz.count(), top=cz.max("speed"))``, or a mapping of such.
+        """One row per group and window.
 
-        Without a keyword an aggregate has the name of its ``alias``. Arithmetic on aggregates is computed
-        behind them: ``agg(span=cz.max("v") - cz.min("v"))``.
+        Parameters
+        ----------
+        *columns
+            Aggregates that have an ``alias``, or mappings from names to aggregates.
+        clip
+            How events are cut to the window for user-defined aggregates: ``"none"``, ``"left"``,
+            ``"right"``, ``"full"``; by default as they declare it, or not at all.
+        stamp
+            When rows live: ``"aligned"`` with the window; as a module stamps them, ``"unchanged"`` or
+            ``"clipped"`` to the window; ``"point_at_end"``, or ``"time_bound"`` for a module that declares
+            it.
+        empty
+            With ``True`` windows of a grid without events give a row too, for every key that has come:
+            counts are 0, all else is null. They come when progress has passed them, so a source that
+            promises nothing before its end gives none. With a stream of keys they do for those, while they
+            live.
+        name
+            What the step is called. An aggregate under one of these four names is a column all the same.
+        **named
+            Aggregates by the name of their column: ``n=cz.count()``, ``span=cz.max("v") - cz.min("v")``, or
+            one of your own.
 
-        User-defined aggregates stand beside built-in ones; ``clip`` says how their events are cut to the
-        window (by default as they declare it, or not at all), ``stamp`` when the rows live. An aggregate is a
-        column whatever it is called.
+        Returns
+        -------
+        Stream
+            The group's columns, then these; a row lives as long as its window.
 
-        With ``empty=True`` windows of a grid without events give a row too, for every key that has come:
-        counts are 0, all else is null. Give a stream of keys instead to have them for those while they live.
+        Notes
+        -----
+        Promises, Feedback, Spark: those of the windows. State: for built-in aggregates a partial result per
+        group and open window, for user-defined ones that are not incremental the events.
+
+        See Also
+        --------
+        caesura.Stream.tumbling : windows laid end to end.
+        caesura.uda : an aggregate of your own.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> rows = [{"ts": 3, "mph": 62}, {"ts": 8, "mph": 48}, {"ts": 22, "mph": 9}]
+        >>> speeds = cz.from_rows(rows, time="ts", punctuate=cz.delay(0))
+        >>> print(speeds.tumbling(10).agg(n=cz.count(), span=cz.max("mph") - cz.min("mph")).run())
+         LE  RE | n span |
+          0  10 | 2 14   | +
+         20  30 | 1 0    | +
+        >>> print(speeds.tumbling(10).agg(n=cz.count(), empty=True).run())
+         LE  RE | n |
+          0  10 | 2 | +
+         10  20 | 0 | +
+         20  30 | 1 | +
         """
         options = {"clip": clip, "stamp": stamp, "name": name, "empty": empty}
         return self._agg(*outputs(columns, named, self._frame.kind, options))
@@ -114,9 +156,45 @@ class Windowed:
         stamp: Stamp | None = None,
         name: str = "",
     ) -> Stream:
-        """The rows of a user-defined operator: ``apply(head_and_shoulders("t", "price"))``, or its name.
+        """The rows of a user-defined operator over each window.
 
-        ``clip`` and ``stamp`` are as the module declares them, unless they are given.
+        Parameters
+        ----------
+        module
+            The operator with its columns, ``head_and_shoulders("t", "price")``, or its name.
+        clip
+            How events are cut to the window, unless it is to be as the module declares.
+        stamp
+            When rows live, unless it is to be as the module declares.
+        name
+            What the step is called in drawings, messages and metrics.
+
+        Returns
+        -------
+        Stream
+            The group's columns, then those of the operator.
+
+        Notes
+        -----
+        Promises, Feedback, Spark: those of the windows. State: the events of open windows and what was sent
+        of them; an incremental operator keeps its own state instead.
+
+        See Also
+        --------
+        caesura.Stream.tumbling : windows laid end to end.
+        caesura.udo : an operator of your own.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> @cz.udo
+        ... def gaps(times: list[int]) -> list[int]:
+        ...     return [b - a for a, b in zip(times, times[1:])]
+        >>> clicks = cz.from_rows([{"ts": 1, "at": 1}, {"ts": 4, "at": 4}, {"ts": 9, "at": 9}], time="ts")
+        >>> print(clicks.tumbling(10).apply(gaps("at")).run())
+         LE  RE | value |
+          0  10 | 3     | +
+          0  10 | 5     | +
         """
         from caesura.api.stream import Stream
 
@@ -146,8 +224,43 @@ class Windowed:
         rank: str | None = None,
         dense_rank: str | None = None,
     ) -> Stream:
-        """The first n rows of each group and window by ``by``, whole; they live as long as the window.
+        """The first n rows of each group and window, whole; they live as long as the window.
 
+        Parameters
+        ----------
+        n
+            How many rows.
+        by
+            The columns that order them; without any, the order of time.
+        descending
+            Whether the greatest stand first; one answer, or one for each column.
+        row_number
+            A column for the place of a row, from 1 on; none unless it is named.
+        rank
+            A column for the rank, where equals share one and leave a gap.
+        dense_rank
+            A column for the rank, where equals share one and leave no gap.
+
+        Returns
+        -------
+        Stream
+            The rows that stand first.
+
+        Notes
+        -----
+        Promises, Feedback, Spark: those of the windows. State: the events of open windows, and what was
+        sent of them.
+
+        See Also
+        --------
+        caesura.Stream.tumbling : windows laid end to end.
+        caesura.Stream.top : the first rows by a column.
+        caesura.Stream.limit : the first rows in order of time.
+        caesura.api.Grouped.rank : all rows with their ranks.
+        caesura.api.Windowed.limit : the first rows of each window in order of time.
+
+        Examples
+        --------
         >>> import caesura as cz
         >>> rows = [{"t": t, "who": w, "bid": b} for t, w, b in ((1, "a", 3), (2, "b", 5), (7, "c", 4))]
         >>> print(cz.from_rows(rows, time="t").tumbling(5).top(1, by="bid", row_number="place").run())
@@ -166,7 +279,35 @@ class Windowed:
 
     @strict
     def limit(self, n: int) -> Stream:
-        """The first n rows of each group and window in order of time."""
+        """The first n rows of each group and window in order of time.
+
+        Parameters
+        ----------
+        n
+            How many rows.
+
+        Returns
+        -------
+        Stream
+            These rows, whole; they live as long as the window.
+
+        Notes
+        -----
+        Promises, State, Feedback, Spark: as `top`, which it calls.
+
+        See Also
+        --------
+        caesura.api.Windowed.top : the first rows of each window.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> clicks = cz.from_rows([{"ts": 1, "id": 7}, {"ts": 4, "id": 9}, {"ts": 12, "id": 8}], time="ts")
+        >>> print(clicks.tumbling(10).limit(1).run())
+         LE  RE | id |
+          0  10 | 7  | +
+         10  20 | 8  | +
+        """
         return self.top(n)
 
     def _policy(

@@ -35,7 +35,45 @@ class FeedbackSteps(Planned):
     """Steps that speak to those above them: what will be ignored, what is wanted, what is due."""
 
     def feedback(self, *, exploit: bool = True, propagate: bool = True) -> Stream:
-        """What the last step may do about feedback: act on it, and tell the steps above."""
+        """What the last step may do about feedback.
+
+        Parameters
+        ----------
+        exploit
+            Whether it acts on feedback: stops rows, gives up state.
+        propagate
+            Whether it tells the steps above. To tell without acting is refused where results would then be
+            made from a part of their rows.
+
+        Returns
+        -------
+        Stream
+            The stream behind the same step, with this choice.
+
+        Notes
+        -----
+        Promises, State, Spark: those of the step. Feedback: what is switched off is neither done nor told
+        here.
+
+        See Also
+        --------
+        Stream.feedback_from : rows of another stream as feedback.
+        Stream.pace : rows that are not too far behind.
+        Stream.instrument : feedback after every so many rows.
+        Stream.deadline : a partial result when none comes in time.
+        Stream.impute : missing values filled by a slow function.
+        Stream.audit : whether feedback left out what it may.
+        Stream.explain : the plan in words.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> from caesura import col
+        >>> slow = cz.from_rows([{"ts": 1, "mph": 9}], time="ts").where("mph < 30").feedback(propagate=False)
+        >>> print(slow.explain("feedback", pattern=col("mph") == 9))
+        feedback: mph = 9 will be ignored
+        r1 := where: stops mph = 9 at its input
+        """
         return self._then(replace(self.node, switches=Switches(exploit, propagate)))
 
     def pace(
@@ -46,10 +84,52 @@ class FeedbackSteps(Planned):
         tells: Literal["upstream", "nobody"] = "upstream",
         name: str = "",
     ) -> Stream:
-        """All events of these streams that start at most so far behind the furthest; the rest is counted.
+        """All events of these streams that start at most so far behind the furthest; the rest is left out.
 
-        With ``by`` it is the values of a column that are so far behind: a number of sequence, a time. The
-        steps above are told what is too late, unless ``tells="nobody"``.
+        What is left out is counted and kept in the late table. The result depends on the order of arrival.
+
+        Parameters
+        ----------
+        *others
+            Streams with the same columns that are merged with this one.
+        within
+            How far behind an event may be: a time, or with ``by`` a number.
+        by
+            A column whose values take the place of starts: a number of sequence, a time of arrival.
+        tells
+            Whether the steps above are told what is too late, ``"upstream"``, or ``"nobody"`` is.
+        name
+            What the step is called in drawings, messages and metrics.
+
+        Returns
+        -------
+        Stream
+            The events that are in time, with their columns and lifetimes.
+
+        Notes
+        -----
+        Promises: what all of its inputs promise; on time, that of the slowest. State: the furthest start so
+        far; rows that were left out, at most 10,000 until they are asked for. Feedback: stopped at its
+        output and passed on to every input; and it tells them itself what is too late. Spark: in one
+        bucket, for the furthest start is that of the whole stream.
+
+        See Also
+        --------
+        Stream.feedback : what a step may do about feedback.
+        Stream.feedback_from : rows of another stream as feedback.
+        Stream.instrument : feedback after every so many rows.
+        Stream.deadline : a partial result when none comes in time.
+        Stream.union : all rows of several streams.
+        delay : progress behind the latest event.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> clicks = cz.from_rows([{"ts": 10, "id": 7}, {"ts": 3, "id": 8}, {"ts": 6, "id": 9}], time="ts")
+        >>> print(clicks.pace(within=5).run())
+         LE  RE | id |
+          6  7  | 9  | +
+         10  11 | 7  | +
         """
         from caesura.ops.pace import Pace
 
@@ -77,7 +157,46 @@ class FeedbackSteps(Planned):
         tells: Literal["upstream", "nobody"] = "upstream",
         name: str = "",
     ) -> Stream:
-        """Says after every so many rows that a pattern, or rows like the latest, will be ignored."""
+        """Sends feedback after every so many rows that some rows will be ignored; for measurements.
+
+        Parameters
+        ----------
+        every
+            After how many rows.
+        pattern
+            The rows that will be ignored, the same each time; or
+        columns
+            the columns in which rows like the latest one will be.
+        tells
+            Whether the steps above are told, ``"upstream"``, or ``"nobody"`` is: the other run of a
+            comparison.
+        name
+            What the step is called in drawings, messages and metrics.
+
+        Returns
+        -------
+        Stream
+            The same events; fewer, once feedback is acted on above.
+
+        Notes
+        -----
+        Promises: all that its input promises. State: none. Feedback: stopped at its output and passed on;
+        and it sends its own. Spark: in the stage of its input, behind the gate of its source.
+
+        See Also
+        --------
+        Stream.feedback : what a step may do about feedback.
+        Stream.feedback_from : rows of another stream as feedback.
+        Stream.pace : rows that are not too far behind.
+        Stream.deadline : a partial result when none comes in time.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> clicks = cz.from_rows([{"ts": t, "id": t % 2} for t in range(6)], time="ts")
+        >>> print(clicks.instrument(every=3, columns=["id"]).explain().splitlines()[2].split("  (")[0])
+        r1 := instrument r0: every 3: id
+        """
         from caesura.ops.instrument import Instrument
 
         node = Instrument(
@@ -94,11 +213,58 @@ class FeedbackSteps(Planned):
         leaving: FeedbackIntent | None = None,
         name: str = "",
     ) -> Stream:
-        """A row of another stream is feedback on this one, by the columns ``on``, while it lives.
+        """Rows of another stream are feedback on this one, while they live.
 
-        It speaks of rows that start within its lifetime (what is demanded: of rows that are alive then), and
-        of fewer when it is shortened or taken back. ``leaving`` says something of those from its end on: what
-        enters may be demanded and what leaves assumed away.
+        A row speaks of rows that start within its lifetime (what is demanded: of rows that are alive then),
+        and of fewer when it is shortened or taken back.
+
+        Parameters
+        ----------
+        control
+            The stream whose rows are feedback.
+        intent
+            ``"assumed"``: rows with these values will be ignored. ``"desired"``: they come first.
+            ``"demanded"``: they come now, as they are.
+        on
+            The column that both streams have and by which a row speaks, or several.
+        leaving
+            An intent for the time from a row's end on: what enters may be demanded and what leaves assumed
+            away.
+        name
+            What the step is called in drawings, messages and metrics.
+
+        Returns
+        -------
+        Stream
+            The events of this stream; with ``"assumed"`` those that are spoken of may be missing.
+
+        Notes
+        -----
+        Promises: all that this stream promises. State: none but the feedback that stands, at most 4,096
+        patterns. Feedback: passed on to this stream, and the rows of ``control`` with it. Spark: in one
+        bucket.
+
+        See Also
+        --------
+        Stream.feedback : what a step may do about feedback.
+        Stream.pace : rows that are not too far behind.
+        Stream.instrument : feedback after every so many rows.
+        Stream.deadline : a partial result when none comes in time.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> clicks = cz.from_items('''
+        ...  LE  RE | id |
+        ...   1   2 | 7  | +
+        ...   2   3 | 8  | +
+        ...   3   4 | 7  | +
+        ... ''')
+        >>> muted = cz.from_rows([{"ts": 1, "id": 7}], time="ts").set_duration(9)
+        >>> print(clicks.feedback_from(muted, on="id").run())
+         LE  RE | id |
+          1  2  | 7  | +
+          2  3  | 8  | +
         """
         from caesura.ops.feedback_from import FeedbackFrom
 
@@ -119,11 +285,50 @@ class FeedbackSteps(Planned):
         per: Per = "item",
         name: str = "",
     ) -> Stream:
-        """Fills a column where it is null (or ``missing`` is true) by an archive or a slow function.
+        """Fills a column where it is missing, by an archive or a slow function.
 
-        ``by`` takes a batch of rows and gives one value for each; ``budget`` rows, or for a time such as
-        "20ms", are worked on whenever an item is taken, or in an epoch, and the others wait. Rows that will
-        be ignored are struck from the list.
+        Rows that are whole go through at once; the others wait for their turn.
+
+        Parameters
+        ----------
+        column
+            The column that is filled.
+        by
+            A function that takes a batch of rows and gives one value for each, or a `cz.Archive`.
+        missing
+            Which rows are filled; by default those where the column is null.
+        budget
+            How many rows are worked on at a turn, or for how long, like ``"20ms"``; without it, all.
+        per
+            What a turn is: an ``"item"`` that is taken, or an ``"epoch"``: a micro-batch on Spark, a call
+            of ``run`` here.
+        name
+            What the step is called in drawings, messages and metrics.
+
+        Returns
+        -------
+        Stream
+            The same events, the column filled.
+
+        Notes
+        -----
+        Promises: what its input promises on time and on other columns, once the rows that it speaks of have
+        left. State: the rows that wait. Feedback: stopped at its input and passed on; rows that wait are
+        struck from the list, which the late table tells, and those that are desired come first. Spark: in
+        the stage of its input, behind the gate of its source.
+
+        See Also
+        --------
+        Stream.feedback : what a step may do about feedback.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> speeds = cz.from_rows([{"ts": 1, "id": 7, "mph": None}, {"ts": 2, "id": 7, "mph": 51}], time="ts")
+        >>> print(speeds.impute("mph", lambda rows: [48] * len(rows)).run(output="final"))
+         LE  RE | id mph |
+          1  2  | 7  48  | +
+          2  3  | 7  51  | +
         """
         from caesura.ops.archive import Archive, Slow
         from caesura.ops.impute import Impute
@@ -144,11 +349,55 @@ class FeedbackSteps(Planned):
         clock: Duration | None = None,
         name: str = "",
     ) -> Stream:
-        """Demands what there is when no result came while the source went on for so long.
+        """Demands what there is when no result came for so long.
 
-        The first source of the plan tells the time; with ``over="all"`` whichever has come furthest does, so
-        that one that has stopped holds nothing up. With ``clock="1s"`` it is the clock, read so often, also
-        while nothing comes at all.
+        A partial result is marked, and corrected when the whole one comes.
+
+        Parameters
+        ----------
+        after
+            For how long.
+        over
+            Whose time it is: that of the ``"first"`` source of the plan, or with ``"all"`` of whichever has
+            come furthest, so that one that has stopped holds nothing up.
+        clock
+            How often the clock is read, like ``"1s"``: then it is the clock that tells, also while nothing
+            comes.
+        name
+            What the step is called in drawings, messages and metrics.
+
+        Returns
+        -------
+        Stream
+            The same events, some of them as partial results before.
+
+        Notes
+        -----
+        Promises: all that its input promises. State: when the last result came. Feedback: passed on; and it
+        demands by itself. Spark: in the stage of its input; the time comes from the sources to all buckets.
+
+        See Also
+        --------
+        Stream.feedback : what a step may do about feedback.
+        Stream.feedback_from : rows of another stream as feedback.
+        Stream.pace : rows that are not too far behind.
+        Stream.instrument : feedback after every so many rows.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> clicks = cz.from_items('''
+        ...  LE  RE | id |
+        ...   3   4 | 7  | +
+        ... -- 4 --
+        ...  18  19 | 7  | +
+        ... -- 19 --
+        ... ''')
+        >>> print(clicks.tumbling(20).agg(n=cz.count()).deadline(5).run(speculate="watermark").draw())
+         LE  RE | n |
+        -- definite: time < 0 --
+          0  20 | 2 | ~
+        -- definite: * --
         """
         from caesura.ops.deadline import Deadline
 

@@ -32,7 +32,43 @@ class MeetingSteps(Planned):
     """Steps where rows meet others: unions, joins, differences, and each payload once."""
 
     def union(self, *others: Stream, name: str = "") -> Stream:
-        """All events of this stream and others with the same columns."""
+        """All events of this stream and others with the same columns.
+
+        Equal events stay apart: a union is of bags.
+
+        Parameters
+        ----------
+        *others
+            Streams with the same columns of the same types.
+        name
+            What the step is called in drawings, messages and metrics.
+
+        Returns
+        -------
+        Stream
+            The events of all of them.
+
+        Notes
+        -----
+        Promises: what all of its inputs promise; on time, that of the slowest. State: none. Feedback:
+        stopped at its output, and passed on to every input. Spark: in the stage of its inputs, behind the
+        gates of its sources; it needs no exchange.
+
+        See Also
+        --------
+        Stream.unionByName : columns that meet by name.
+        Stream.pace : rows that are not too far behind.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> north = cz.from_rows([{"ts": 1, "mph": 62}], time="ts")
+        >>> south = cz.from_rows([{"ts": 4, "mph": 9}], time="ts")
+        >>> print(north.union(south).run())
+         LE  RE | mph |
+          1  2  | 62  | +
+          4  5  | 9   | +
+        """
         return self._then(Union(inputs=in_one_time(self.node, *(o.node for o in others)), name=name))
 
     def join(
@@ -50,21 +86,79 @@ class MeetingSteps(Planned):
         delays: bool = False,
         name: str = "",
     ) -> Stream:
-        """Pairs of events with equal keys that live at the same time; lifetimes intersect.
+        """Pairs of events with equal keys that live at the same time.
 
-        ``on`` is a column name, several, ``{"left": "right"}``, or a predicate with at least one equality of
-        the two sides: ``cz.left("id") == cz.right("person").lower()``, ``people["id"] == sales["person"]``,
-        or plain columns where only one side has them. Equal keys are one column, under its left name.
-        ``where`` is a further predicate over both sides' columns, looked at for each pair of equal keys.
-        Columns that both sides have are told apart by ``suffixes=("", "_right")`` or ``prefix="right_"``.
-        ``how``: inner, left, right, full, semi, anti. A join with a `cz.table` on the right keeps nothing,
-        unless it is a right or full one. A ``thrifty`` inner join says to one side where the other is settled
-        and empty; an ``impatient`` one asks first for what would meet. One that ``delays`` passes on what one
-        side alone promises, once it holds no row that is spoken of: ``check`` says where that helps.
+        A pair lives where both do. Equal keys are one column, under its left name; a null key meets
+        nothing.
 
-        ``within=("-5m", "1h")`` joins by starts instead of lifetimes: events of ``other`` that start from
-        five minutes before to an hour after. A pair is a point at the later start; a left, semi or anti join
-        gives points at the left event's start.
+        Parameters
+        ----------
+        other
+            The right side: a stream, or a `cz.table`, whose rows hold over all time.
+        on
+            The keys: a column name, several, ``{"left": "right"}``, or a predicate with at least one
+            equality of the two sides: ``cz.left("id") == cz.right("person").lower()``, ``people["id"] ==
+            sales["person"]``, or plain columns where only one side has them.
+        how
+            ``"inner"``; ``"left"``, ``"right"`` or ``"full"`` for rows that meet nothing, with nulls, too;
+            ``"semi"`` or ``"anti"`` for left rows that meet something, or nothing.
+        where
+            A further predicate over both sides' columns, looked at for each pair of equal keys.
+        suffixes
+            What is put behind the names of columns that both sides have: ``("", "_right")``.
+        prefix
+            Or what is put before the right ones.
+        within
+            Joins by starts instead of lifetimes: with ``("-5m", "1h")``, events of ``other`` that start
+            from five minutes before to an hour after. A pair is a point at the later start; a left, semi or
+            anti join gives points at the left event's start.
+        thrifty
+            An inner join that tells one side where the other is settled and empty, so that such rows are
+            not made.
+        impatient
+            An inner join that asks one side first for what the other has.
+        delays
+            An inner join that passes on what one side alone promises, once it holds no row that is spoken
+            of: `check` says where that helps.
+        name
+            What the step is called in drawings, messages and metrics.
+
+        Returns
+        -------
+        Stream
+            The left columns, then those of the right that are no keys; of a semi or anti join the left
+            ones.
+
+        Notes
+        -----
+        Promises: on time, what the slower side promises; on keys, what both do. State: the rows of both
+        sides, until they end and nothing earlier can come; a join with a `cz.table` keeps none, unless it
+        is a right or full one. Feedback: on one side's columns it is stopped at that side's input and
+        passed on to it, on keys to both; of outer, semi and anti joins the preserved side is told, and
+        whole keys once nothing of theirs is held. Spark: in buckets by the keys, behind an exchange where
+        an input lies by other columns; a join with a table runs where its input does.
+
+        See Also
+        --------
+        Stream.join_asof : the nearest row before or after, by key.
+        Stream.clip : ends at the start of the next row.
+        table : rows that hold over all time.
+        Stream.where : which rows are kept.
+        Stream.difference : rows that another stream has not.
+        fixpoint : what follows by any number of steps.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> people = cz.from_rows([{"ts": 1, "id": 7, "name": "Ada"}], time="ts").set_duration(10)
+        >>> sales = cz.from_rows([{"ts": 4, "id": 7, "price": 5}, {"ts": 20, "id": 7, "price": 6}], time="ts")
+        >>> print(sales.join(people, on="id").run(output="final"))
+         LE  RE | id price name |
+          4  5  | 7  5     Ada  | +
+        >>> print(sales.join(people, on="id", how="left").run(output="final"))
+         LE  RE | id price name |
+          4  5  | 7  5     Ada  | +
+         20  21 | 7  6     null | +
         """
         pairing = Pairing(self.node, other.node)
         pairing.add(on)
@@ -89,7 +183,38 @@ class MeetingSteps(Planned):
     unionAll = union  # noqa: N815 - as PySpark calls it
 
     def unionByName(self, other: Stream, allowMissingColumns: bool = False) -> Stream:
-        """PySpark's: columns meet by name; those that one side lacks are null there, if that is allowed."""
+        """A union whose columns meet by name: PySpark's.
+
+        Parameters
+        ----------
+        other
+            The other stream, its columns in any order.
+        allowMissingColumns
+            Whether a column that one side lacks is null there; by default that is refused.
+
+        Returns
+        -------
+        Stream
+            The events of both, with the columns of the first, then those that only the other has.
+
+        Notes
+        -----
+        Promises, State, Feedback, Spark: as `select` on each side and `union` behind it.
+
+        See Also
+        --------
+        Stream.union : all rows of several streams.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> north = cz.from_rows([{"ts": 1, "id": 7, "mph": 62}], time="ts")
+        >>> south = cz.from_rows([{"ts": 4, "mph": 9}], time="ts")
+        >>> print(north.unionByName(south, allowMissingColumns=True).run())
+         LE  RE | id   mph |
+          1  2  | 7    62  | +
+          4  5  | null 9   | +
+        """
         return self.union(other.select(*self.columns)) if not allowMissingColumns else _padded(self, other)
 
     def _within(
@@ -125,13 +250,51 @@ class MeetingSteps(Planned):
         prefix: str = "",
         name: str = "",
     ) -> Stream:
-        """Each event with the one event of ``other`` with equal keys whose start is nearest before its own.
+        """Each event with the one event of another stream, with equal keys, that starts nearest before it.
 
-        Or nearest after (``direction="forward"``), or on either side (``"nearest"``), at most ``tolerance``
-        away. Rows keep their lifetimes; where nothing matches, there are nulls, or no row if ``how="inner"``.
         Of events that start together the last in order of values is taken; looking forward, the first.
-        ``on``, ``suffixes`` and ``prefix`` are those of `join`.
 
+        Parameters
+        ----------
+        other
+            The stream that is looked into.
+        on
+            The keys, as in `join`; without any, all events are of one key.
+        direction
+            ``"backward"`` for the nearest start before, ``"forward"`` after, ``"nearest"`` on either side.
+        tolerance
+            How far away a start may be at most.
+        allow_exact_matches
+            Whether an event that starts at the same time counts.
+        how
+            ``"left"``: where nothing matches there are nulls. ``"inner"``: no row.
+        suffixes
+            What is put behind the names of columns that both sides have, as in `join`.
+        prefix
+            Or what is put before the right ones.
+        name
+            What the step is called in drawings, messages and metrics.
+
+        Returns
+        -------
+        Stream
+            The left events with their lifetimes, and the columns of the match.
+
+        Notes
+        -----
+        Promises: on time, what the slower side promises; on keys, what both do. State: left rows until
+        their match is final; right rows as far back as the ``tolerance``, or without one the last of every
+        key, which goes only with a promise on the key. Feedback: on left columns and keys it is stopped at
+        its inputs, and passed on to the left. Spark: in buckets by the keys, behind an exchange where an
+        input lies by other columns.
+
+        See Also
+        --------
+        Stream.join : pairs of rows with equal keys.
+        Stream.clip : ends at the start of the next row.
+
+        Examples
+        --------
         >>> import caesura as cz
         >>> trades = cz.from_rows([{"t": 3, "id": 7, "n": 1}, {"t": 9, "id": 7, "n": 2}], time="t")
         >>> quotes = cz.from_rows([{"t": 2, "id": 7, "bid": 5.0}, {"t": 8, "id": 7, "bid": 6.0}], time="t")
@@ -162,15 +325,111 @@ class MeetingSteps(Planned):
         return made.drop(*pairing.computed["left"]) if pairing.computed["left"] else made
 
     def difference(self, other: Stream, *, mode: Literal["bag", "set"] = "bag", name: str = "") -> Stream:
-        """Events of this stream that the other has not: as bags (copies cancel) or as sets."""
+        """Events of this stream, wherever the other has none with the same payload.
+
+        Parameters
+        ----------
+        other
+            A stream with the same columns.
+        mode
+            ``"bag"``: at each instant copies cancel one by one. ``"set"``: one copy is left where the other
+            has none.
+        name
+            What the step is called in drawings, messages and metrics.
+
+        Returns
+        -------
+        Stream
+            The rows that are left, on maximal intervals.
+
+        Notes
+        -----
+        Promises: what both sides promise; on time, that of the slower one. State: the rows of both sides
+        until they end. Feedback: results are given up whole, with their state, and both inputs are told.
+        Spark: in buckets by the whole row.
+
+        See Also
+        --------
+        Stream.join : pairs of rows with equal keys.
+        Stream.distinct : each payload once.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> open_ = cz.from_rows([{"ts": 1, "shop": 7}], time="ts").set_duration(9)
+        >>> breaks = cz.from_rows([{"ts": 4, "shop": 7}], time="ts").set_duration(2)
+        >>> print(open_.difference(breaks).run(output="final"))
+         LE  RE | shop |
+          1  4  | 7    | +
+          6  10 | 7    | +
+        """
         return self._then(Layers(inputs=in_one_time(self.node, other.node), count=mode, name=name))
 
     def distinct(self, *, name: str = "") -> Stream:
-        """Each payload once wherever it is alive, on maximal intervals."""
+        """Each payload once wherever it is alive, on maximal intervals.
+
+        Parameters
+        ----------
+        name
+            What the step is called in drawings, messages and metrics.
+
+        Returns
+        -------
+        Stream
+            A row for each stretch of time in which there is at least one such event.
+
+        Notes
+        -----
+        Promises: what its input promises. State: the rows until they end. Feedback: results are given up
+        whole, with their state, and its input is told. Spark: in buckets by the whole row.
+
+        See Also
+        --------
+        Stream.difference : rows that another stream has not.
+        Stream.dropDuplicates : PySpark's name.
+        fixpoint : what follows by any number of steps.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> visits = cz.from_rows([{"ts": 1, "id": 7}, {"ts": 4, "id": 7}], time="ts").set_duration(5)
+        >>> print(visits.distinct().run(output="final"))
+         LE  RE | id |
+          1  9  | 7  | +
+        """
         return self._then(Layers(inputs=(self.node,), count="distinct", name=name))
 
     def dropDuplicates(self, subset: Sequence[str] | None = None) -> Stream:
-        """PySpark's: `distinct`; of some columns it is not known which row would stay."""
+        """Each payload once: PySpark's name of `distinct`.
+
+        Parameters
+        ----------
+        subset
+            Refused: of some columns it is not known which row would stay. Say it with
+            ``group_by(...).top(1, by=...)``.
+
+        Returns
+        -------
+        Stream
+            What `distinct` gives.
+
+        Notes
+        -----
+        Promises, State, Feedback, Spark: as `distinct`, which it calls.
+
+        See Also
+        --------
+        Stream.distinct : each payload once.
+        Stream.top : the first rows by a column.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> visits = cz.from_rows([{"ts": 1, "id": 7}, {"ts": 4, "id": 7}], time="ts").set_duration(5)
+        >>> print(visits.dropDuplicates().run(output="final"))
+         LE  RE | id |
+          1  9  | 7  | +
+        """
         if subset is not None:
             raise PlanError(
                 f"dropDuplicates({list(subset)!r}) does not say which row of several stays.",
@@ -187,9 +446,40 @@ class MeetingSteps(Planned):
     ) -> Stream:
         """The current row of every key: each event lives until the next one of its key replaces it.
 
-        Ends that events have do not matter. Of events of a key that start together the last by ``order``
-        counts, for example a log's offset, and then the last in canonical order, by their values.
+        Ends that events have do not matter.
 
+        Parameters
+        ----------
+        key
+            The column that tells keys apart, or several.
+        order
+            Columns that decide between events of a key that start together, for example a log's offset; the
+            last counts, and then the last in canonical order, by values.
+        name
+            What the step is called in drawings, messages and metrics.
+
+        Returns
+        -------
+        Stream
+            At each instant at most one row of a key: a sink can hold it as a table, by `upserts`.
+
+        Notes
+        -----
+        Promises: on time and on the key, what its input promises. State: the current row of every key, and
+        those that are not final yet; a key goes only with a promise on it, so `check` asks for one or for
+        few keys. Feedback: on the key it gives up rows with their state, and its input is told. Spark: in
+        buckets by the key.
+
+        See Also
+        --------
+        Stream.upserts : the key of a table that holds the stream.
+        Stream.forever : lifetimes without an end.
+        Stream.changelog : the current row, from inserts, updates and deletes.
+        Stream.clip : ends at the start of the next row.
+        Stream.alive : a view of what is alive.
+
+        Examples
+        --------
         >>> import caesura as cz
         >>> moves = [{"ts": 1, "car": 7, "at": "a"}, {"ts": 5, "car": 7, "at": "b"}]
         >>> print(cz.from_rows(moves, time="ts").latest("car").run())
@@ -210,11 +500,46 @@ class MeetingSteps(Planned):
         order: str | Sequence[str] = (),
         name: str = "",
     ) -> Stream:
-        """The current row of every key, from rows that say insert, update, delete in a column.
+        """The current row of every key, from rows that say insert, update or delete in a column.
 
-        As `latest`; a delete ends the row and gives none. The column itself leaves the rows. An insert of a
-        key that is there, and an update of one that is not, are taken as they come.
+        As `latest`; a delete ends the row and gives none. An insert of a key that is there, and an update
+        of one that is not, are taken as they come. A row with another word in the column stops the query.
 
+        Parameters
+        ----------
+        key
+            The column that tells keys apart, or several.
+        op
+            The column that says what a row is; it leaves the rows.
+        insert
+            Its words for an insert.
+        update
+            Its words for an update.
+        delete
+            Its words for a delete.
+        order
+            Columns that decide between changes of a key at one time, as in `latest`.
+        name
+            What the step is called in drawings, messages and metrics.
+
+        Returns
+        -------
+        Stream
+            At each instant at most one row of a key.
+
+        Notes
+        -----
+        Promises, State, Feedback, Spark: as `latest`.
+
+        See Also
+        --------
+        Stream.latest : the current row of every key.
+        Stream.clip : ends at the start of the next row.
+        from_cdf : the change feed of a Delta table.
+        read.debezium : the changes that Debezium tells.
+
+        Examples
+        --------
         >>> import caesura as cz
         >>> log = [{"ts": 1, "op": "c", "id": 7, "v": 1}, {"ts": 5, "op": "d", "id": 7, "v": 1}]
         >>> print(cz.from_rows(log, time="ts").changelog("id").run())
@@ -231,7 +556,48 @@ class MeetingSteps(Planned):
         return self._then(Latest(inputs=(endless,), group=group, order=by, ops=ops, name=name))
 
     def clip(self, by: Stream, on: Names = (), *, name: str = "") -> Stream:
-        """Ends each event where the next event of ``by`` with the same key begins."""
+        """Ends each event where the next event of another stream with the same key begins.
+
+        An event ends at the least start that lies after its own, if that comes before its end. A null key
+        clips nothing and is not clipped.
+
+        Parameters
+        ----------
+        by
+            The stream whose starts clip; a stream may clip itself.
+        on
+            The keys: a column name, several, or ``{"left": "right"}``; without any, every start clips.
+        name
+            What the step is called in drawings, messages and metrics.
+
+        Returns
+        -------
+        Stream
+            The events of this stream, some of them shorter.
+
+        Notes
+        -----
+        Promises: on time, what the slower side promises; on keys, what both do. State: this side's rows
+        until they are clipped or end, and the starts of the other that may still clip. Feedback: on columns
+        of this side it is stopped at its inputs, and this side is told. Spark: in buckets by the keys;
+        without keys, in one.
+
+        See Also
+        --------
+        Stream.join : pairs of rows with equal keys.
+        Stream.join_asof : the nearest row before or after, by key.
+        Stream.latest : the current row of every key.
+        Stream.changelog : the current row, from inserts, updates and deletes.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> sessions = cz.from_rows([{"ts": 1, "id": 7}], time="ts").forever()
+        >>> logouts = cz.from_rows([{"ts": 6, "id": 7}], time="ts")
+        >>> print(sessions.clip(logouts, on="id").run(output="final"))
+         LE  RE | id |
+          1  6  | 7  | +
+        """
         inputs = in_one_time(self.node, by.node)
         return self._then(Clip(inputs=inputs, on=_pairs(on, "clip"), how="semi", name=name))
 

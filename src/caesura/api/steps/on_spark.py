@@ -48,18 +48,69 @@ class OnSpark(Planned):
     ) -> SparkQuery:
         """Starts the plan on Spark as one streaming query.
 
-        ``sink`` is 'memory', 'console', a folder for Parquet files, or a sink of `caesura.spark`;
-        ``trigger`` is 'continuous', 'available' (all there is now, then stop) or a time like '10 seconds'.
-        An epoch takes at most ``files_per_epoch`` new files of each folder, or ``bytes_per_epoch`` of them.
-        With ``feedback`` the running query can be spoken to: ``query.assume(...)`` and its like.
-        A checkpoint can be spread over more partitions later, up to ``max_buckets``: `caesura rescale`.
-        No folder of files is read further ``ahead`` of the slowest source, in event time, like '10m'.
-        A checkpoint that another process goes on with is refused, unless you ``take_over``: that one can
-        then write no more.
-        A plan whose state would grow without bound is refused, unless ``allow_unbounded``, which warns
-        of what will grow; ``lifetimes`` and ``bounded_columns`` say what `check` cannot see.
-        ``name`` is what Spark's pages, metrics and logs call it. Metrics for Prometheus are served at
-        ``metrics_port``, to this machine, or at an address like '0.0.0.0:9464'.
+        Parameters
+        ----------
+        spark
+            The session, for example of `cz.session()`.
+        sink
+            ``"memory"``, ``"console"``, a folder for Parquet files, or a sink of `caesura.spark`.
+        checkpoint
+            A folder that Spark keeps offsets and state in; the query goes on from there. Without one it is
+            temporary.
+        output
+            What is taken of the stream, as in `run`.
+        speculate
+            When windows speak, as in `run`.
+        trigger
+            ``"continuous"``, ``"available"`` (all there is now, then stop), or a time like ``"10
+            seconds"``.
+        files_per_epoch
+            How many new files of each folder an epoch takes at most.
+        bytes_per_epoch
+            Or how many bytes of them.
+        feedback
+            Whether the running query can be spoken to: ``query.assume(...)`` and its like.
+        max_buckets
+            Over how many partitions the checkpoint can be spread later, by ``caesura rescale``.
+        ahead
+            How far ahead of the slowest source, in event time, a folder of files is read at most, like
+            ``"10m"``.
+        take_over
+            Whether a checkpoint that another process goes on with is taken from it: that one can then write
+            no more.
+        allow_unbounded
+            Whether a plan whose state would grow without bound is started all the same, with a warning of
+            what will grow; by default it is refused.
+        lifetimes
+            By source, how long its events live at most, where `check` cannot know.
+        bounded_columns
+            By source, which columns have a bounded set of values.
+        name
+            What Spark's pages, metrics and logs call it.
+        metrics_port
+            Where metrics for Prometheus are served, to this machine; or an address like ``"0.0.0.0:9464"``.
+
+        Returns
+        -------
+        caesura.spark.SparkQuery
+            The query that runs.
+
+        See Also
+        --------
+        Stream.run : run to the end, in this process.
+        Stream.query : a query that is fed and stepped.
+        Stream.preview : the first rows.
+        Stream.run_batch : one epoch on Spark.
+        Stream.to_spark : a DataFrame of changes.
+        Stream.create_view : a view of Spark SQL.
+        session : a SparkSession set as Caesura needs it.
+
+        Examples
+        --------
+        The same plan as in this process::
+
+            query = speeds.start(cz.session(), sink="out/", checkpoint="state/", trigger="available")
+            query.finish()
         """
         from caesura.contracts import require_safe
         from caesura.spark import start
@@ -88,7 +139,32 @@ class OnSpark(Planned):
         )
 
     def run_batch(self, spark: SparkSession, *, output: Output = "changes") -> Result:
-        """Runs the plan on Spark over all there is now, as one epoch."""
+        """Runs the plan on Spark over all there is now, as one epoch.
+
+        Parameters
+        ----------
+        spark
+            The session.
+        output
+            What is taken of the stream, as in `run`.
+
+        Returns
+        -------
+        Result
+            What `run` would give in this process.
+
+        See Also
+        --------
+        Stream.start : a streaming query on Spark.
+        Stream.to_spark : a DataFrame of changes.
+        Stream.create_view : a view of Spark SQL.
+
+        Examples
+        --------
+        It answers as `run` does, from Spark's workers::
+
+            print(speeds.tumbling(10).agg(n=cz.count()).run_batch(cz.session()))
+        """
         from caesura.spark import run_batch
 
         return run_batch(self.node, spark, output=output)
@@ -101,10 +177,33 @@ class OnSpark(Planned):
         sink: Sink | str | Path | None = None,
         output: Output = "changes",
     ) -> None:
-        """A temporary view of Spark SQL: the stream's history over all there is now, with LE and RE.
+        """A temporary view of Spark SQL: the stream's history, with LE and RE.
 
-        With ``sink``, that of a query of this plan, or the folder that it writes to, the view is what the
-        sink holds as of its last epoch: the table by key, or the history. Call it again to see later ones.
+        Parameters
+        ----------
+        spark
+            The session.
+        name
+            What the view is called.
+        sink
+            The sink of a query of this plan, or the folder that it writes to: then the view is what that
+            holds as of its last epoch, the table by key or the history. Call it again to see later ones.
+            Without it the plan runs over all there is now.
+        output
+            What is taken of the stream, as in `run`.
+
+        See Also
+        --------
+        Stream.start : a streaming query on Spark.
+        Stream.run_batch : one epoch on Spark.
+        Stream.to_spark : a DataFrame of changes.
+
+        Examples
+        --------
+        From then on SQL reads it::
+
+            speeds.create_view(spark, "speeds", sink="out/")
+            spark.sql("SELECT * FROM speeds WHERE RE IS NULL").show()
         """
         from caesura.spark import create_view
 
@@ -116,9 +215,35 @@ class OnSpark(Planned):
     def to_spark(
         self, spark: SparkSession, *, output: Output = "changes", loop_log: str | Path | None = None
     ) -> DataFrame:
-        """The plan as a DataFrame of changes: kind, LE, RE, RE_new and the payload columns.
+        """The plan as a DataFrame of changes.
 
-        A plan in which something goes backwards needs a ``loop_log``: a folder of this query's own.
+        Parameters
+        ----------
+        spark
+            The session.
+        output
+            What is taken of the stream, as in `run`.
+        loop_log
+            A folder of this query's own, needed by a plan in which something goes backwards: feedback, or a
+            loop over several buckets.
+
+        Returns
+        -------
+        pyspark.sql.DataFrame
+            ``kind``, ``LE``, ``RE``, ``RE_new`` and the payload columns; streaming where a source is.
+
+        See Also
+        --------
+        Stream.start : a streaming query on Spark.
+        Stream.run_batch : one epoch on Spark.
+        Stream.create_view : a view of Spark SQL.
+
+        Examples
+        --------
+        Any sink of Spark takes it::
+
+            changes = speeds.to_spark(spark)
+            changes.writeStream.format("console").start()
         """
         from caesura.spark import to_spark
 

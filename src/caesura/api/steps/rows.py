@@ -38,8 +38,8 @@ class RowSteps(Planned):
         Parameters
         ----------
         predicate
-            A comparison of columns, ``col("id") > 3``, or the same as SQL text, ``"id > 3"``. A row for which
-            it is null is not kept.
+            A comparison of columns, ``col("id") > 3``, or the same as SQL text, ``"id > 3"``. A row for
+            which it is null is not kept.
         name
             What the step is called in drawings, messages and metrics.
 
@@ -52,12 +52,15 @@ class RowSteps(Planned):
         Notes
         -----
         Promises: all that its input promises. State: none. Feedback: acted on here and passed on, in the
-        words of the input. Spark: in the stage of its input, before the first exchange.
+        words of the input. Spark: in the stage of its input; directly behind a source it runs before the
+        first exchange.
 
         See Also
         --------
         Stream.select : which columns are kept.
-        Stream.on_bad : what becomes of rows that the predicate fails on.
+        Stream.on_bad : what becomes of rows for which a step has no value.
+        Stream.sample : a share of the rows.
+        Stream.join : pairs of rows with equal keys.
 
         Examples
         --------
@@ -90,30 +93,139 @@ class RowSteps(Planned):
         raise error.at("stream", here())
 
     def sample(self, fraction: float, seed: int = 0, *, name: str = "") -> Stream:
-        """Keeps a share of the rows, chosen by what they hold and a seed: ``sample(0.1, seed=7)``.
+        """Keeps a share of the rows, chosen by what they hold and a seed.
 
         Equal rows are kept or left out together, and a correction goes with the row that it corrects. The
         choice is the same on every host, in any number of buckets and after a restart; a greater share
         keeps all that a smaller one does. Samples with different seeds are independent of each other.
+
+        Parameters
+        ----------
+        fraction
+            The share, from 0 to 1.
+        seed
+            A whole number that chooses which rows.
+        name
+            What the step is called in drawings, messages and metrics.
+
+        Returns
+        -------
+        Stream
+            The rows that are kept, with their columns and lifetimes.
+
+        Notes
+        -----
+        Promises: all that its input promises. State: none. Feedback: stopped at its input, and passed on as
+        it is. Spark: as `where`, before the first exchange where it stands behind a source.
+
+        See Also
+        --------
+        Stream.where : which rows are kept.
+        Stream.select : which columns are kept.
+        Stream.on_bad : what becomes of rows for which a step has no value.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> clicks = cz.from_rows([{"ts": t, "id": t} for t in range(6)], time="ts")
+        >>> print(clicks.sample(0.5, seed=7).run())
+         LE  RE | id |
+          1  2  | 1  | +
         """
         by = tuple(self.columns)
         return self._then(Sample(inputs=(self.node,), fraction=fraction, seed=seed, by=by, name=name))
 
     def upserts(self, key: str | Iterable[str], *, name: str = "") -> Stream:
-        """Names the key of a table that holds the stream: ``latest.upserts(key="id")``.
+        """Names the key of a table that holds the stream.
 
         A sink for tables then puts, replaces and deletes rows by that key, an epoch at a time. The table
-        holds the rows that have no end; with ``"LE"`` in the key it holds the history, a row a key and
-        start: ``speeds.upserts(key=["segment", "LE"])``. Two rows of a key stop the query before the commit.
+        holds the rows that have no end; with ``"LE"`` in the key it holds the history, a row per key and
+        start. Two rows of a key that hold at once stop the query before the commit.
+
+        Parameters
+        ----------
+        key
+            The column that tells rows of the table apart, or several: ``"id"``, ``["segment", "LE"]``.
+        name
+            What the step is called in drawings, messages and metrics.
+
+        Returns
+        -------
+        Stream
+            The same stream; sinks read the key from its last step.
+
+        Notes
+        -----
+        Promises: all that its input promises. State: none here; the sink looks at what an epoch changes.
+        Feedback: stopped at its input, and passed on as it is. Spark: in the stage of its input.
+
+        See Also
+        --------
+        Stream.latest : the current row of every key.
+        postgres : a table of Postgres by key.
+        duckdb : a table of DuckDB by key.
+        delta : a Delta table by key.
+        iceberg : an Iceberg table by key.
+        parquet : a folder of Parquet files by key.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> moves = [{"ts": 1, "car": 7, "at": "a"}, {"ts": 5, "car": 7, "at": "b"}]
+        >>> cars = cz.from_rows(moves, time="ts").latest("car").upserts(key="car")
+        >>> print(cars.run())
+         LE  RE  | car at |
+          1  5   | 7   a  | +
+          5  inf | 7   b  | +
         """
         names = (key,) if isinstance(key, str) else tuple(key)
         return self._then(Upserts(inputs=(self.node,), key=names, name=name))
 
     def select(self, /, *columns: str | Expr | Mapping[str, Any], **computed: Any) -> Stream:
-        """Keeps, renames and computes columns: ``select("id", kmh=col("mph") * 1.6)``.
+        """Keeps, renames and computes columns.
 
-        ``"*"`` is all columns. What is computed may also be given as mappings or in lists:
-        ``select("id", {"kmh": col("mph") * 1.6})``.
+        Parameters
+        ----------
+        *columns
+            Names of columns that are kept, ``"*"`` for all of them; expressions, which keep their
+            ``alias``; mappings from new names to expressions; or lists of these. Of a dotted name,
+            ``"address.city"``, the last part is the column's name.
+        **computed
+            New columns by name: ``kmh=col("mph") * 1.6``. An expression that makes rows, such as
+            ``functions.explode``, may stand once.
+
+        Returns
+        -------
+        Stream
+            The same events, with these columns alone.
+
+        Notes
+        -----
+        Promises: what its input promises on time, and on columns that come through unchanged, renamed or
+        moved by a constant. State: none. Feedback: stopped at its output; passed on where it speaks of such
+        columns alone. Spark: in the stage of its input; directly behind a source it runs before the first
+        exchange, and columns that nobody reads are not read.
+
+        See Also
+        --------
+        Stream.where : which rows are kept.
+        Stream.on_bad : what becomes of rows for which a step has no value.
+        Stream.sample : a share of the rows.
+        Stream.with_columns : columns added or computed anew.
+        Stream.drop : all columns but some.
+        Stream.rename : columns under other names.
+        Stream.selectExpr : columns as SQL text.
+        Stream.explode : a row for each element of a list.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> from caesura import col
+        >>> speeds = cz.from_rows([{"ts": 1, "id": 7, "mph": 62}, {"ts": 4, "id": 8, "mph": 9}], time="ts")
+        >>> print(speeds.select("id", kmh=col("mph") * 1.6).run())
+         LE  RE | id kmh  |
+          1  2  | 7  99.2 | +
+          4  5  | 8  14.4 | +
         """
         pairs: list[tuple[str, Expr]] = []
         for c in flat(columns):
@@ -174,11 +286,48 @@ class RowSteps(Planned):
         position: str | None = None,
         name: str = "",
     ) -> Stream:
-        """A row for each element of a list: ``explode("items", as_="item")``.
+        """A row for each element of a list, or for each entry of a map.
 
-        The element stands in the place of the list, under its name or the one given; of a map the key and
-        the value do, by default as ``key`` and ``value``. With ``outer=True`` a list that is null or empty
-        makes a row with null; ``position`` names a column for the element's place, from 0 on.
+        The element stands in the place of the list; all other columns and the lifetime are those of the
+        row.
+
+        Parameters
+        ----------
+        column
+            The column of lists or maps.
+        as_
+            What the element is called, by default as the list was; of a map a pair of names, by default
+            ``("key", "value")``.
+        outer
+            Whether a list that is null or empty makes a row with null. By default it makes none.
+        position
+            A column for the element's place, from 0 on; none unless it is named.
+        name
+            What the step is called in drawings, messages and metrics.
+
+        Returns
+        -------
+        Stream
+            The rows of elements.
+
+        Notes
+        -----
+        Promises: what its input promises on time and on the other columns. State: none. Feedback: stopped
+        at its output; passed on where it speaks of the other columns alone. Spark: in the stage of its
+        input, behind the gate of its source.
+
+        See Also
+        --------
+        Stream.select : which columns are kept.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> orders = cz.from_rows([{"ts": 1, "id": 7, "items": ["tea", "milk"]}], time="ts")
+        >>> print(orders.explode("items", as_="item", position="place").run())
+         LE  RE | id place item |
+          1  2  | 7  0     tea  | +
+          1  2  | 7  1     milk | +
         """
         names = () if as_ is None else (as_,) if isinstance(as_, str) else tuple(as_)
         return self._then(
@@ -188,28 +337,158 @@ class RowSteps(Planned):
         )
 
     def with_columns(self, columns: Mapping[str, Any] | None = None, /, **computed: Any) -> Stream:
-        """All columns, with some computed anew or added."""
+        """All columns, with some computed anew or added.
+
+        Parameters
+        ----------
+        columns
+            A mapping from names to expressions, for names that Python cannot write as keywords.
+        **computed
+            New or replaced columns by name. All are computed from the columns of the input, not from each
+            other.
+
+        Returns
+        -------
+        Stream
+            The same events with all columns, those that are new at the end.
+
+        Notes
+        -----
+        Promises, State, Feedback, Spark: as `select`. A column that is computed anew carries no promise of
+        the one that it replaces.
+
+        See Also
+        --------
+        Stream.select : which columns are kept.
+        Stream.withColumn : one column added.
+        Stream.on_bad : what becomes of rows for which a step has no value.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> from caesura import col
+        >>> speeds = cz.from_rows([{"ts": 1, "mph": 62}, {"ts": 4, "mph": 9}], time="ts")
+        >>> print(speeds.with_columns(slow=col("mph") < 30).run())
+         LE  RE | mph slow  |
+          1  2  | 62  false | +
+          4  5  | 9   true  | +
+        """
         pairs: dict[str, Expr] = {name: col(name) for name in self.columns}
         made = together(columns, computed, "with_columns")
         pairs.update({name: as_expr(expr) for name, expr in made.items()})
         return self._computed(list(pairs.items()), "with_columns")
 
     def withColumn(self, name: str, value: Any) -> Stream:
-        """PySpark's: all columns, and one computed."""
+        """All columns, and one computed: PySpark's name for a part of `with_columns`.
+
+        Parameters
+        ----------
+        name
+            The column that is computed.
+        value
+            An expression, or a plain value for all rows.
+
+        Returns
+        -------
+        Stream
+            The same events, with that column.
+
+        Notes
+        -----
+        Promises, State, Feedback, Spark: as `with_columns`, which it calls.
+
+        See Also
+        --------
+        Stream.with_columns : columns added or computed anew.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> from caesura import col
+        >>> speeds = cz.from_rows([{"ts": 1, "mph": 62}], time="ts")
+        >>> print(speeds.withColumn("slow", col("mph") < 30).run())
+         LE  RE | mph slow  |
+          1  2  | 62  false | +
+        """
         return self.with_columns({name: value})
 
     withColumns = with_columns  # noqa: N815 - as PySpark calls it
 
     def selectExpr(self, *texts: str) -> Stream:
-        """PySpark's: columns as SQL text, ``selectExpr("id", "mph * 1.6 AS kmh", "*")``."""
+        """Columns as SQL text: PySpark's name for a part of `select`.
+
+        Parameters
+        ----------
+        *texts
+            ``"id"``, ``"mph * 1.6 AS kmh"``, or ``"*"`` for all columns.
+
+        Returns
+        -------
+        Stream
+            The same events, with these columns alone.
+
+        Notes
+        -----
+        Promises, State, Feedback, Spark: as `select`, which it calls.
+
+        See Also
+        --------
+        Stream.select : which columns are kept.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> speeds = cz.from_rows([{"ts": 1, "id": 7, "mph": 62}], time="ts")
+        >>> print(speeds.selectExpr("id", "mph * 1.6 AS kmh").run())
+         LE  RE | id kmh  |
+          1  2  | 7  99.2 | +
+        """
         return self.select(*(text if text == "*" else as_predicate(text) for text in texts))
 
     def on_bad(self, how: OnError) -> Stream:
-        """Where rows go for which the step before this one has no value: ``stop``, the default, or ``late``.
+        """Where rows go for which the step before this one has no value.
 
-        A sum that its type cannot hold, a text that is no number, a function that fails or takes too long:
-        with ``stop`` the query stops and names the step and the row, with ``late`` the row waits in the late
-        table, with its values and the reason.
+        A sum that its type cannot hold, a text that is no number, a function that fails or takes too long.
+        The step before is a `where`, `select` or `with_columns`; files and lines that cannot be read are
+        told at their source, with ``on_bad=`` there.
+
+        Parameters
+        ----------
+        how
+            ``"stop"``, the default of every step: the query stops and names the step and the row.
+            ``"late"``: the row goes to the late table, with its values and the reason.
+
+        Returns
+        -------
+        Stream
+            The stream behind the same step, with this choice.
+
+        Notes
+        -----
+        Promises, State, Feedback, Spark: those of the step before; rows in the late table are counted
+        there.
+
+        See Also
+        --------
+        Stream.where : which rows are kept.
+        Stream.select : which columns are kept.
+        Stream.sample : a share of the rows.
+        Stream.with_columns : columns added or computed anew.
+        Stream.on_error : the older name.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> from caesura import col
+        >>> texts = cz.from_rows([{"ts": 1, "v": "12"}, {"ts": 2, "v": "a dozen"}], time="ts")
+        >>> counts = texts.select(v=col("v").cast("bigint")).on_bad("late")
+        >>> print(counts.run())
+         LE  RE | v  |
+          1  2  | 12 | +
+        >>> query = counts.query()
+        >>> query.run()
+        >>> print(query.late()["select"].to_pylist()[0]["reason"])
+        'CAST(v AS BIGINT)' of ('a dozen') is no bigint
         """
         if how not in ("stop", "late") or not isinstance(self.node, Select | Where):
             error = PlanError(
@@ -221,12 +500,71 @@ class RowSteps(Planned):
         return self._then(replace(self.node, on_error=how))
 
     def on_error(self, where: OnError) -> Stream:
-        """The older name of `on_bad`."""
+        """The older name of `on_bad`; it warns.
+
+        Parameters
+        ----------
+        where
+            What `on_bad` takes.
+
+        Returns
+        -------
+        Stream
+            What `on_bad` gives.
+
+        Notes
+        -----
+        Promises, State, Feedback, Spark: as `on_bad`, which it calls.
+
+        See Also
+        --------
+        Stream.on_bad : what becomes of rows for which a step has no value.
+
+        Examples
+        --------
+        >>> import warnings
+        >>> import caesura as cz
+        >>> from caesura import col
+        >>> texts = cz.from_rows([{"ts": 1, "v": "12"}, {"ts": 2, "v": "a dozen"}], time="ts")
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     counts = texts.select(v=col("v").cast("bigint")).on_error("late")
+        >>> print(counts.run())
+         LE  RE | v  |
+          1  2  | 12 | +
+        """
         warnings.warn("on_error() is now on_bad().", DeprecationWarning, stacklevel=2)
         return self.on_bad(where)
 
     def drop(self, *names: str) -> Stream:
-        """All columns but these."""
+        """All columns but these.
+
+        Parameters
+        ----------
+        *names
+            The columns that go; each must be there.
+
+        Returns
+        -------
+        Stream
+            The same events, without these columns.
+
+        Notes
+        -----
+        Promises, State, Feedback, Spark: as `select`. A promise on a column that goes is lost.
+
+        See Also
+        --------
+        Stream.select : which columns are kept.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> speeds = cz.from_rows([{"ts": 1, "id": 7, "mph": 62}], time="ts")
+        >>> print(speeds.drop("id").run())
+         LE  RE | mph |
+          1  2  | 62  | +
+        """
         for name in names:
             self._known(name, "drop")
         pairs = [(name, col(name)) for name in self.columns if name not in names]
@@ -235,14 +573,74 @@ class RowSteps(Planned):
     exclude = drop
 
     def withColumnRenamed(self, existing: str, new: str) -> Stream:
-        """PySpark's: one column under another name."""
+        """One column under another name: PySpark's name for a part of `rename`.
+
+        Parameters
+        ----------
+        existing
+            The column as it is called.
+        new
+            As it is to be called.
+
+        Returns
+        -------
+        Stream
+            The same events; the column stays in its place.
+
+        Notes
+        -----
+        Promises, State, Feedback, Spark: as `rename`, which it calls.
+
+        See Also
+        --------
+        Stream.rename : columns under other names.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> speeds = cz.from_rows([{"ts": 1, "mph": 62}], time="ts")
+        >>> print(speeds.withColumnRenamed("mph", "speed").run())
+         LE  RE | speed |
+          1  2  | 62    | +
+        """
         self._known(existing, "withColumnRenamed")
         return self.rename({new: existing})
 
     def rename(self, columns: Mapping[str, str] | None = None, /, **more: str) -> Stream:
-        """Renames columns: ``rename(new="old")``, or ``rename({"new": "old"})``.
+        """Renames columns: ``rename(new="old")``.
 
-        A mapping from old names to new ones, as pandas has it, is understood where no new name is a column.
+        Parameters
+        ----------
+        columns
+            A mapping from new names to old ones; from old names to new ones, as pandas has it, where no new
+            name is a column yet.
+        **more
+            New names with the old ones.
+
+        Returns
+        -------
+        Stream
+            The same events; columns stay in their places.
+
+        Notes
+        -----
+        Promises: all that its input promises, under the new names. State: none. Feedback: stopped at its
+        output and passed on under the old names. Spark: as `select`.
+
+        See Also
+        --------
+        Stream.select : which columns are kept.
+        Stream.withColumnRenamed : one column under another name.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> speeds = cz.from_rows([{"ts": 1, "id": 7, "mph": 62}], time="ts")
+        >>> print(speeds.rename(speed="mph").run())
+         LE  RE | id speed |
+          1  2  | 7  62    | +
+        >>> print(speeds.rename({"mph": "speed"}).columns)
+        ['id', 'speed']
         """
         names = together(columns, more, "rename")
         if (

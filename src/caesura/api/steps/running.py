@@ -44,11 +44,45 @@ class RunSteps(Planned):
         *,
         pattern: Meant | None = None,
     ) -> str:
-        """The plan: per step its columns, its properties, and the punctuation it carries.
+        """The plan in words: per step its columns, its properties, and the punctuation it carries.
 
-        ``explain("spark")`` shows the stages that it runs in on Spark, the exchanges and why they are there;
-        ``explain("feedback", pattern=...)`` what each step would do if such rows were assumed away;
-        "mermaid" and "html" give the plan to be drawn.
+        Parameters
+        ----------
+        what
+            ``"plan"``; ``"spark"`` for the stages that it runs in on Spark, the exchanges and why they are
+            there; ``"feedback"`` for what each step would do if some rows were assumed away; ``"mermaid"``
+            or ``"html"`` to draw it.
+        pattern
+            With ``"feedback"``, which rows: a predicate like ``col("id") == 4``, or a `cz.Pattern`.
+
+        Returns
+        -------
+        str
+            A text of several lines; a shared step stands once.
+
+        See Also
+        --------
+        Stream.named : what the step is called.
+        Stream.feedback : what a step may do about feedback.
+        Stream.check : whether state stays bounded and answers come out.
+        Stream.bounds : how much each step holds at most.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> from caesura import col
+        >>> slow = cz.from_rows([{"ts": 1, "mph": 62}], time="ts").where("mph < 30")
+        >>> print(slow.explain("spark"))
+        stage 0 (in front of the first exchange)
+          read: rows, time 'ts' (point); gives all at the end of input
+          where: mph < 30
+        stage 1 (one bucket per partition)
+          <- where from its source, by the whole row: 'out' must enter through its source's gate
+          -> output 'out'
+        >>> print(slow.explain("feedback", pattern=col("mph") == 9))
+        feedback: mph = 9 will be ignored
+        r1 := where: stops mph = 9 at its input; sends mph = 9 to r0
+        r0 := read: keeps back mph = 9 at its output
         """
         if what == "feedback":
             return self._explain_feedback(pattern)
@@ -86,12 +120,44 @@ class RunSteps(Planned):
     ) -> Verdict:
         """Whether state stays bounded and every answer comes out; if not, why, and what to change.
 
-        With ``fix`` an unsafe plan is shown mended too, by the first remedy that needs no more to be said:
-        ``cz.Stream(verdict.mended.plan)`` is that plan.
+        Nothing runs: the plan is read, with what its sources promise.
 
-        By source: ``schemes`` says what punctuation lies in its data, ``lifetimes`` how long its events
-        live at most, ``bounded_columns`` which columns have a bounded set of values, where the plan cannot
-        know.
+        Parameters
+        ----------
+        output
+            What is taken of the stream: ``"changes"``, or ``"final"`` rows alone, which wait until they
+            are.
+        schemes
+            By source, what punctuation lies in its data, where the plan cannot know.
+        lifetimes
+            By source, how long its events live at most, or ``"finite"``.
+        bounded_columns
+            By source, which columns have a bounded set of values.
+        fix
+            Whether an unsafe plan is shown mended too, by the first remedy that needs no more to be said:
+            ``cz.Stream(verdict.mended.plan)`` is that plan.
+
+        Returns
+        -------
+        caesura.contracts.Verdict
+            ``safe``, and what each step promises and keeps; printed, all of it in words.
+
+        See Also
+        --------
+        Stream.explain : the plan in words.
+        Stream.bounds : how much each step holds at most.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> clicks = cz.from_rows([{"ts": 1, "id": 7}], time="ts", punctuate=cz.delay(5), name="clicks")
+        >>> clicks.tumbling(10).agg(n=cz.count()).check().safe
+        True
+        >>> verdict = clicks.totals(n=cz.count()).check()
+        >>> verdict.safe
+        False
+        >>> print(str(verdict).split(", because")[0].split("): ")[-1])
+        open groups are held for ever, and their results never become final
         """
         from caesura.contracts import check
 
@@ -117,10 +183,32 @@ class RunSteps(Planned):
     ) -> list[Bound]:
         """Per step, how many rows and bytes it holds at most, and how far its output is behind.
 
-        ``rates`` says of each source (events, per, within): at most so many events start within any such
-        time, and each is covered by punctuation so soon; and of each loop, by its name, how many rows go
-        around it. ``widths`` gives the bytes of columns of any length.
+        Parameters
+        ----------
+        rates
+            Of each source ``(events, per, within)``: at most so many events start within any such time, and
+            each is covered by punctuation so soon; of each loop, by its name, how many rows go around it.
+        skew
+            How far sources may be apart in time.
+        schemes
+            As in `check`.
+        lifetimes
+            As in `check`.
+        widths
+            The bytes of columns of any length, by name.
 
+        Returns
+        -------
+        list of caesura.contracts.Bound
+            One for each step, in the order of the plan.
+
+        See Also
+        --------
+        Stream.explain : the plan in words.
+        Stream.check : whether state stays bounded and answers come out.
+
+        Examples
+        --------
         >>> import caesura as cz
         >>> clicks = cz.from_rows([{"ts": 1, "id": 7}], time="ts", punctuate=cz.delay(5), name="clicks")
         >>> for bound in clicks.tumbling(10).agg(n=cz.count()).bounds({"clicks": (1000, 5, 5)}):
@@ -159,10 +247,56 @@ class RunSteps(Planned):
     ) -> Result:
         """Runs in this process until every source is at its end, and gives what came out.
 
-        With ``claims`` (`cz.tokens()`, `cz.heeding()`, ...) the output names the input prefix that each of
-        its consistent states answers for. With ``threads`` the rows of different keys are worked on at once,
-        and another thread reads; what comes out is the same. Claims, loops, feedback between steps and
-        modules of your own keep to one thread.
+        Parameters
+        ----------
+        output
+            ``"changes"``: inserts and corrections as they come. ``"final"``: rows held until nothing
+            changes them any more. ``"marked"``: changes, and every row again when it is final.
+        speculate
+            When windows speak: on ``"arrival"`` of rows, the default, or behind the ``"watermark"`` alone,
+            the default of final output. The history is the same.
+        schedule
+            Which step works next, by name or a ``Schedule``; for tests and measurements. The history is the
+            same.
+        claims
+            `cz.tokens()`, `cz.heeding()` and their like: the output names the input prefix that each of its
+            consistent states answers for.
+        threads
+            How many threads work on rows of different keys; another one reads. What comes out is the same.
+            Claims, loops, feedback between steps and modules of your own keep to one thread.
+
+        Returns
+        -------
+        Result
+            The items that came out; printed, the history. Also late rows, counters and claims.
+
+        Notes
+        -----
+        State is in memory and goes at the end. A source that never ends, such as a topic, makes it run for
+        ever: use `query`.
+
+        See Also
+        --------
+        Stream.query : a query that is fed and stepped.
+        Stream.preview : the first rows.
+        Stream.start : a streaming query on Spark.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> rows = [{"ts": 3, "mph": 62}, {"ts": 12, "mph": 9}, {"ts": 8, "mph": 48}]
+        >>> speeds = cz.from_rows(rows, time="ts", punctuate=cz.delay(5))
+        >>> counted = speeds.tumbling(10).agg(n=cz.count())
+        >>> print(counted.run())
+         LE  RE | n |
+          0  10 | 2 | +
+         10  20 | 1 | +
+        >>> print(counted.run(output="final").draw())
+         LE  RE | n |
+        -- definite: time < 0 --
+          0  10 | 2 | +
+         10  20 | 1 | +
+        -- definite: * --
         """
         if threads == 1 and not isinstance(threads, bool):
             return run(self.node, output=output, speculate=speculate, schedule=schedule, claims=claims)
@@ -216,19 +350,59 @@ class RunSteps(Planned):
         on_change: OnChange = "refuse",
         threads: int = 1,
     ) -> Query | ThreadedQuery:
-        """The plan as a query in this process, to be fed, stepped and published; its output is 'out'.
+        """The plan as a query in this process, to be fed, stepped, asked and published.
 
-        With a ``checkpoint``, a folder or an object store, it is saved ``every`` so often and at its end, and
-        goes on from there when it is made again, in whatever process. Its output goes to the ``sink`` when it
-        is saved: a folder for Parquet files, or a sink as Spark takes it; without, `take` gives it. A
-        checkpoint that another process goes on with is refused, unless you ``take_over``.
+        Parameters
+        ----------
+        output
+            What is taken of the stream, as in `run`.
+        speculate
+            When windows speak, as in `run`.
+        schedule
+            Which step works next, as in `run`.
+        claims
+            Of which states the output names the input prefix, as in `run`.
+        checkpoint
+            A folder or an object store. The query is saved there, and goes on from there when it is made
+            again, in whatever process.
+        every
+            How often it is saved; at its end it always is.
+        sink
+            Where output goes when it is saved: a folder for Parquet files, or a sink as Spark takes it;
+            without one, ``take`` gives it.
+        take_over
+            Whether a checkpoint that another process goes on with is taken from it; by default that is
+            refused.
+        on_change
+            Where the checkpoint is of another plan: ``"refuse"``; ``"continue"``, state that fits is kept
+            and the new plan holds from here on; or ``"rebuild"``, the sources are read again as far as they
+            were, and the output is corrected to what the new plan would have given.
+        threads
+            As in `run`; such a query is run or stepped and its output taken, what else queries do is
+            refused by name.
 
-        Where the checkpoint is of another plan, ``on_change`` may be "continue": state that fits is kept, and
-        the new plan holds from here on; or "rebuild": the sources are read again as far as they were, and the
-        output is corrected to what the new plan would have given.
+        Returns
+        -------
+        caesura.runtime.Query
+            The query; its output is called ``"out"``. With a checkpoint or a sink, a query that saves
+            itself.
 
-        With ``threads``, as in `run`, a query is run or stepped and its output taken; what else queries do
-        is refused by name.
+        See Also
+        --------
+        Stream.run : run to the end, in this process.
+        Stream.preview : the first rows.
+        Stream.start : a streaming query on Spark.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> clicks = cz.from_rows([{"ts": 1, "id": 7}, {"ts": 4, "id": 9}], time="ts")
+        >>> with clicks.where("id > 7").query() as query:
+        ...     query.run()
+        ...     print(cz.draw(query.take("out")))
+         LE  RE | id |
+          4  5  | 9  | +
+        -- definite: * --
         """
         if threads != 1 or isinstance(threads, bool):
             return self._query_on_threads(
@@ -281,11 +455,41 @@ class RunSteps(Planned):
         limit: int = 10_000,
         recording: Recording | None = None,
     ) -> Trace:
-        """What became of some rows of the sources: ``trace("ts = 18, segment in {1, 3}")``.
+        """What became of some rows of the sources, step by step.
 
-        Runs in this process twice, with the rows and without them, over ``limit`` rows of each source;
-        every step shows what it says because of them. ``assume`` is feedback from the start. With a
-        ``recording`` of a query (`query.record()`) the rows are those that it took in.
+        Runs in this process twice, with the rows and without them; every step shows what it says because of
+        them.
+
+        Parameters
+        ----------
+        rows
+            Which rows: a pattern as text, ``"ts = 18, segment in {1, 3}"``, or a `cz.Pattern`.
+        assume
+            Feedback from the start, as a pattern.
+        limit
+            How many rows of each source are read at most.
+        recording
+            What a query took in, ``query.record()``: then the rows are those.
+
+        Returns
+        -------
+        caesura.runtime.inspect.trace.Trace
+            What each step said because of the rows; printed, a drawing per step.
+
+        See Also
+        --------
+        Stream.audit : whether feedback left out what it may.
+        caesura.runtime.Query.record : what a query takes in, kept.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> speeds = cz.from_rows([{"ts": 3, "mph": 62}, {"ts": 8, "mph": 9}], time="ts")
+        >>> print(speeds.where("mph < 30").trace("mph = 62"))
+        chosen: 1 row with mph = 62
+        step 'read': emits 1 event because of them
+          3  4  | 62 | +   by row 0 of 'read'
+        step 'where' (mph < 30): drops them
         """
         from caesura.runtime.inspect.trace import trace
 
@@ -298,18 +502,93 @@ class RunSteps(Planned):
     def audit(self, *feedback: Meant | tuple[int, Meant]) -> FeedbackAudit:
         """Runs twice, without feedback and with it, and says whether only what it covers was left out.
 
-        Each is assumed from the start, or, as a pair, once so many rows have come out.
+        Parameters
+        ----------
+        *feedback
+            Predicates or patterns that are assumed from the start; or pairs ``(rows, predicate)``, assumed
+            once so many rows have come out.
+
+        Returns
+        -------
+        caesura.runtime.inspect.feedback_audit.FeedbackAudit
+            What came out in both runs; printed, whether the law of feedback was kept.
+
+        See Also
+        --------
+        Stream.feedback : what a step may do about feedback.
+        Stream.trace : what became of some rows.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> from caesura import col
+        >>> clicks = cz.from_rows([{"ts": t, "id": t % 2} for t in range(6)], time="ts")
+        >>> print(clicks.audit(col("id") == 1))
+        holds: 3 of 6 rows left out
         """
         from caesura.runtime.inspect.feedback_audit import audit_feedback
 
         return audit_feedback(self.node, [s if isinstance(s, tuple) else (0, s) for s in feedback])
 
     def preview(self, rows: int = 20) -> Preview:
-        """Runs in this process until some rows have come out; they print as a timeline."""
+        """Runs in this process until some rows have come out; they print as a timeline.
+
+        Parameters
+        ----------
+        rows
+            How many rows at most; final ones, so that none is taken back.
+
+        Returns
+        -------
+        Preview
+            A `Result` of these rows.
+
+        See Also
+        --------
+        Stream.run : run to the end, in this process.
+        Stream.query : a query that is fed and stepped.
+        Stream.start : a streaming query on Spark.
+        Stream.plot : a picture of the first rows.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> visits = cz.from_rows([{"ts": 1, "id": 7}, {"ts": 4, "id": 9}], time="ts").set_duration(5)
+        >>> print(visits.preview(1))
+         LE  RE | id |    1                                      6
+          1  6  | 7  | +  [======================================)
+        """
         return preview(self.node, rows)
 
     def plot(self, rows: int = 200, *, by: str | Sequence[str] = (), value: str | None = None) -> Figure:
-        """The first rows' lifetimes and windows, drawn with plotly."""
+        """The first rows' lifetimes and windows, drawn with plotly.
+
+        Parameters
+        ----------
+        rows
+            How many rows at most.
+        by
+            The columns that tell lines of the picture apart.
+        value
+            A column of numbers that is drawn as heights.
+
+        Returns
+        -------
+        plotly.graph_objects.Figure
+            The picture. Needs the extra ``plot``.
+
+        See Also
+        --------
+        Stream.preview : the first rows.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> visits = cz.from_rows([{"ts": 1, "id": 7}, {"ts": 4, "id": 9}], time="ts").set_duration(5)
+        >>> figure = visits.plot(by="id")
+        >>> len(figure.data) > 0
+        True
+        """
         try:
             return self.preview(rows).plot(by=by, value=value)
         except CaesuraError as error:

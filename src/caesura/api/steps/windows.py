@@ -31,9 +31,48 @@ class WindowSteps(Planned, Windowing):
         return self.node
 
     def group_by(self, /, *keys: str | Expr, **computed: str | Expr) -> Grouped:
-        """Groups the steps behind it by columns or by what is computed from them.
+        """Groups the steps behind it by columns, or by what is computed from them.
 
-        ``group_by("id")``, ``group_by(rest=col("age") % 10)``, ``group_by(col("a").lower().alias("b"))``.
+        Parameters
+        ----------
+        *keys
+            Names of columns, or expressions with an alias: ``"id"``, ``col("a").lower().alias("b")``.
+            Without any, all rows are of one group.
+        **computed
+            Keys that are computed, by name: ``rest=col("age") % 10``.
+
+        Returns
+        -------
+        Grouped
+            The groups, waiting for windows, ``alive``, ``over``, ``top``, ``totals``, ``match_rows`` or
+            ``apply``.
+
+        Notes
+        -----
+        Promises, State, Feedback: those of the step that is taken per group; a key that is computed is a
+        column of a `select` before it. Spark: that step runs in buckets by the keys, behind an exchange
+        where its input lies by other columns.
+
+        See Also
+        --------
+        Stream.tumbling : windows laid end to end.
+        Stream.alive : a view of what is alive.
+        Stream.over : every row with those before it.
+        Stream.top : the first rows by a column.
+        Stream.totals : one row over everything.
+        Stream.match_rows : rows that match a pattern.
+        api.Grouped.apply : a plan for every group.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> from caesura import col
+        >>> rows = [{"ts": 1, "id": 7}, {"ts": 2, "id": 9}, {"ts": 3, "id": 8}]
+        >>> clicks = cz.from_rows(rows, time="ts")
+        >>> print(clicks.group_by(odd=col("id") % 2).tumbling(10).agg(n=cz.count()).run())
+         LE  RE | odd n |
+          0  10 | 0   1 | +
+          0  10 | 1   2 | +
         """
         return Grouped(*keyed(self.node, keys, computed))
 
@@ -44,21 +83,154 @@ class WindowSteps(Planned, Windowing):
     ) -> Stream:
         """One row per window of an ordered column, with the window's number in ``wid``.
 
-        ``bucket("LE", "1m")`` takes windows of the stream's own time, by the starts of events.
+        Parameters
+        ----------
+        attr
+            The column: whole numbers or times; ``"LE"`` for the stream's own time, by the starts of events.
+        size
+            How wide a window is.
+        slide
+            How far apart windows start, by default as wide as they are.
+        origin
+            Where the numbering begins.
+        name
+            What the step is called in drawings, messages and metrics.
+
+        Returns
+        -------
+        Stream
+            The rows with ``wid`` behind their columns, once for each window that they are in.
+
+        Notes
+        -----
+        Promises: what its input promises; progress on the column closes window numbers, so that
+        ``group_by("wid")`` behind it is closed with them. State: none. Feedback: stopped at its output, and
+        passed on with numbers turned into values. Spark: in the stage of its input, behind the gate of its
+        source.
+
+        See Also
+        --------
+        Stream.tumbling : windows laid end to end.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> speeds = cz.from_rows([{"ts": 3, "mph": 62}, {"ts": 12, "mph": 9}], time="ts")
+        >>> print(speeds.bucket("LE", 10).run())
+         LE  RE | mph wid |
+          3  4  | 62  0   | +
+         12  13 | 9   1   | +
         """
         return self._then(_bucketed(self.node, attr, size, slide, origin, name))
 
     def tumbling_lifetimes(self, size: Duration, *, offset: Duration = 0) -> Stream:
-        """Trill's tumbling windows: each event from the end of its window on, as long as a window."""
+        """Trill's tumbling windows: each event from the end of its window on, as long as a window.
+
+        Parameters
+        ----------
+        size
+            How long a window is.
+        offset
+            Where one of them starts; by default at zero.
+
+        Returns
+        -------
+        Stream
+            The same rows with lifetimes on the grid, so that what is alive at an instant is one window's
+            content.
+
+        Notes
+        -----
+        Promises: those of its input, with time rounded to the grid. State: none. Feedback: stopped at its
+        output, and passed on. Spark: in the stage of its input, behind the gate of its source.
+
+        See Also
+        --------
+        Stream.chop : lifetimes cut at multiples of a period.
+        Stream.hopping_lifetimes : lifetimes on a grid of hops.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> clicks = cz.from_rows([{"ts": 3, "id": 7}, {"ts": 12, "id": 9}], time="ts")
+        >>> print(clicks.tumbling_lifetimes(10).run())
+         LE  RE | id |
+         10  20 | 7  | +
+         20  30 | 9  | +
+        """
         return self._then(_quantised(self.node, size, size, offset))
 
     def hopping_lifetimes(self, size: Duration, *, every: Duration, offset: Duration = 0) -> Stream:
-        """Trill's hopping windows: each event from the end of its hop on, as long as a window."""
+        """Trill's hopping windows: each event from the end of its hop on, as long as a window.
+
+        Parameters
+        ----------
+        size
+            How long a window is.
+        every
+            How far apart windows start.
+        offset
+            Where one of them starts; by default at zero.
+
+        Returns
+        -------
+        Stream
+            The same rows with lifetimes on the grid; ``alive().agg(...)`` behind it is a result per hop.
+
+        Notes
+        -----
+        Promises, State, Feedback, Spark: as `tumbling_lifetimes`.
+
+        See Also
+        --------
+        Stream.start_at : starts rounded up.
+        Stream.tumbling_lifetimes : lifetimes on a grid of windows.
+        Stream.hopping : windows that overlap.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> clicks = cz.from_rows([{"ts": 3, "id": 7}, {"ts": 8, "id": 9}], time="ts")
+        >>> print(clicks.hopping_lifetimes(10, every=5).run())
+         LE  RE | id |
+          5  15 | 7  | +
+         10  20 | 9  | +
+        """
         return self._then(_quantised(self.node, size, every, offset))
 
     @strict
     def limit(self, n: int) -> Stream:
-        """The first n rows in order of time, of those alive."""
+        """The first n rows in order of time, of those alive.
+
+        Parameters
+        ----------
+        n
+            How many rows.
+
+        Returns
+        -------
+        Stream
+            At every instant the n rows that began first.
+
+        Notes
+        -----
+        Promises, State, Feedback, Spark: as `top` without groups, which it calls.
+
+        See Also
+        --------
+        Stream.top : the first rows by a column.
+        api.Grouped.rank : all rows with their ranks.
+        api.Windowed.top : the first rows of each window.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> visits = cz.from_rows([{"ts": 1, "id": 7}, {"ts": 4, "id": 9}], time="ts").set_duration(5)
+        >>> print(visits.limit(1).run(output="final"))
+         LE  RE | id |
+          1  6  | 7  | +
+          6  9  | 9  | +
+        """
         return self.top(n)
 
     def match(
@@ -70,10 +242,52 @@ class WindowSteps(Planned, Windowing):
         lives: Literal["point", "until_next"] = "point",
         name: str = "",
     ) -> Stream:
-        """The values of a quantitative regular expression over the events in the order of time.
+        """The values of a pattern over the events in the order of time.
 
-        See `caesura.qre` for the language. Or the matches of an automaton with registers, made by
-        ``cz.automaton``.
+        Parameters
+        ----------
+        query
+            A quantitative regular expression, see `caesura.qre`; or an automaton with registers, made by
+            `cz.automaton`.
+        order_by
+            Columns that order events of one time.
+        ticks_every
+            A tick is put into the stream after each such time, for patterns that read ticks.
+        lives
+            How long a value lives: a ``"point"`` at the event that gave it, or ``"until_next"``.
+        name
+            What the step is called in drawings, messages and metrics.
+
+        Returns
+        -------
+        Stream
+            A row for each value, or for each match of the automaton.
+
+        Notes
+        -----
+        Promises: on time, what its input promises; on keys of a partition that is closed. State: events
+        that wait for their turn in the order of time; of an expression, its registers, per key of a
+        partition that is in the middle of its pattern; of an automaton, the runs that are open, until
+        ``within`` frees them. Feedback: on the keys of a partition, where answers are points and there are
+        no ticks, results are given up whole and the input is told; else it is stopped at the output. Spark:
+        in buckets by the partition's keys; without any, in one.
+
+        See Also
+        --------
+        Stream.match_rows : rows that match a pattern.
+        automaton : an automaton with registers.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> from caesura import col, qre
+        >>> clicks = cz.from_rows([{"ts": 1, "v": 5}, {"ts": 2, "v": 6}, {"ts": 4, "v": 1}], time="ts")
+        >>> items = qre.items(clicks.schema)
+        >>> great = qre.iter(qre.atom(col("v") > 3, col("v"), items=items), qre.sum())
+        >>> fall = qre.split(great, qre.match(col("v") <= 3, items=items), op={"total": col("_0")})
+        >>> print(clicks.match(fall).run())
+         LE  RE | total |
+          4  5  | 11    | +
         """
         from caesura import qre
         from caesura.fixpoint.automaton import Automaton, match
