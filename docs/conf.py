@@ -7,7 +7,13 @@ from typing import Any
 
 project = "Caesura"
 author = "the Caesura authors"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+]
 html_theme = "furo"
 html_title = "Caesura"
 html_theme_options = {
@@ -22,6 +28,7 @@ myst_heading_anchors = 3
 autodoc_typehints = "signature"
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
+autosummary_generate = False  # tables only: each name stands on its page
 nitpicky = False
 napoleon_google_docstring = False
 napoleon_use_rtype = False

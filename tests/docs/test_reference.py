@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import caesura as cz
-from caesura import api
+from caesura import api, functions
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 NOTES = ("Promises", "State", "Feedback", "Spark")
@@ -126,3 +126,15 @@ def test_every_method_of_a_stream_stands_on_a_page() -> None:
     there = {inspect.unwrap(f) for page in REFERENCE.glob("*.md") for _, f in documented(page.stem)}
     for thing in (cz.Stream, api.Grouped, api.Windowed, api.AliveRows, api.OverRows):
         assert [name for name, method in members(thing) if inspect.unwrap(method) not in there] == []
+
+
+@pytest.mark.parametrize("page", ["expressions", "functions"])
+def test_what_computes_a_value_is_told_whole(page: str) -> None:
+    assert report(documented(page)) == {}
+
+
+def test_every_function_and_method_of_an_expression_stands_on_a_page() -> None:
+    pages = ("expressions", "functions")
+    there = {inspect.unwrap(f) for page in pages for _, f in documented(page)}
+    public = [*members(cz.Expr), *((name, getattr(functions, name)) for name in functions.__all__)]
+    assert [name for name, f in public if inspect.unwrap(f) not in there] == []

@@ -85,17 +85,56 @@ def udf(
     registered: bool = False,
     timeout: str | timedelta | None = None,
 ) -> Any:
-    """A function of expressions from a function of values, as ``@udf`` or ``udf(function, ...)``.
+    """A function of expressions from a function of values: ``@udf`` or ``udf(function, ...)``.
 
-    Text arguments name columns. The result's type is the annotated one, or ``returns``; columns for
-    annotated parameters are checked, and numbers widen. Row by row it gets Python values, None for null.
-    With vectorised=True it gets NumPy arrays (NaN for a null number), with vectorised="arrow" the Arrow
-    arrays themselves; it returns either, or a list. The plain function stays there as ``__wrapped__``.
+    Row by row it gets Python values, None for null. Text arguments of what it gives name columns. The plain
+    function stays there as ``__wrapped__``.
 
-    With registered=True it goes by its name: ``udf("kmh")("speed")``, and in texts of SQL. So do those that
-    installed packages offer as entry points of the group ``caesura.udf``.
+    Parameters
+    ----------
+    function
+        The function; or the name of one that is registered, by this module or by an installed package as
+        an entry point of the group ``caesura.udf``.
+    returns
+        The type of its answer, of Arrow or by its Spark name; without it, the annotated one.
+    vectorised
+        With True it gets NumPy arrays (NaN for a null number), with ``"arrow"`` the Arrow arrays
+        themselves; it returns either, or a list.
+    name
+        What it is called in plans and messages; without it, the function's own name.
+    registered
+        Whether it goes by its name: ``udf("kmh")("speed")``, and in texts of SQL.
+    timeout
+        How long a call may take, ``"5s"``; one that takes longer fails as one that raises does.
 
-    A call that takes longer than its ``timeout``, such as "5s", fails as one that raises does.
+    Returns
+    -------
+    Callable
+        A function of columns' names and expressions that gives an `Expr`. Columns for annotated
+        parameters are checked, and numbers widen.
+
+    Notes
+    -----
+    It must give the same answer for the same values, since a correction computes it again. A row on which it
+    fails, or gives a value of another type, stops the query, or waits in the late table with
+    ``.on_bad("late")``. State: none. On Spark it runs in the workers, which need the packages it imports.
+
+    See Also
+    --------
+    uda : an aggregate of your own.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> from caesura.testing import values
+    >>> @cz.udf
+    ... def kmh(mph: float) -> float:
+    ...     return mph * 1.5
+    >>> values(kmh("speed"), speed=[60.0, 8.0])
+    [90.0, 12.0]
+    >>> double = cz.udf(lambda v: v * 2, returns="bigint", vectorised=True, name="double")
+    >>> values(double("v"), v=[1, 2])
+    [2, 4]
     """
     if function is None:
         options: Any = {"returns": returns, "vectorised": vectorised, "name": name, "registered": registered}

@@ -170,9 +170,49 @@ class Case(Expr):
     default: Expr
 
     def when(self, condition: object, value: object) -> Case:
+        """A further condition, looked at where none before it is true.
+
+        Parameters
+        ----------
+        condition
+            An expression of true and false; null is not true.
+        value
+            What a row has where it holds.
+
+        Returns
+        -------
+        Case
+            The longer chain.
+
+        Examples
+        --------
+        >>> from caesura import col, when
+        >>> from caesura.testing import values
+        >>> values(when(col("v") > 60, "fast").when(col("v") > 30, "fair"), v=[70, 40, 9])
+        ['fast', 'fair', None]
+        """
         return Case((*self.branches, (as_expr(condition), as_expr(value))), self.default)
 
     def otherwise(self, value: object) -> Expr:
+        """What a row has where no condition is true.
+
+        Parameters
+        ----------
+        value
+            A value, or an expression.
+
+        Returns
+        -------
+        Expr
+            The whole choice.
+
+        Examples
+        --------
+        >>> from caesura import col, when
+        >>> from caesura.testing import values
+        >>> values(when(col("v") > 60, 1).otherwise(0), v=[70, 9, None])
+        [1, 0, 0]
+        """
         return Case(self.branches, as_expr(value))
 
 
@@ -190,37 +230,162 @@ class Call(Expr):
 
 
 def col(name: str) -> Expr:
-    """A column, by name."""
+    """A column, by name.
+
+    Parameters
+    ----------
+    name
+        The column's name; ``"a.b"`` is the field ``b`` of a struct ``a`` where no column has that name.
+
+    Returns
+    -------
+    Expr
+        The column's value in each row.
+
+    See Also
+    --------
+    lit : a constant.
+
+    Examples
+    --------
+    >>> from caesura import col
+    >>> from caesura.testing import values
+    >>> values(col("a") + 1, a=[1, None])
+    [2, None]
+    """
     if not isinstance(name, str):
         raise ExprError(f"a column is known by its name; got {name!r}.", remedy="Write col('id').")
     return Column(name)
 
 
 def left(name: str) -> Expr:
-    """A column of the left side of a join: ``on=cz.left("id") == cz.right("person")``."""
+    """A column of the left side of a join.
+
+    Parameters
+    ----------
+    name
+        The column's name.
+
+    Returns
+    -------
+    Expr
+        An expression for ``on=`` and ``where=`` of a join.
+
+    See Also
+    --------
+    right : a column of the right side.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> people = cz.from_rows([{"t": 1, "id": 7, "name": "ann"}], time="t").forever()
+    >>> sales = cz.from_rows([{"t": 3, "person": 7, "sum": 20}], time="t")
+    >>> print(people.join(sales, on=cz.left("id") == cz.right("person")).run())
+     LE  RE | id name sum |
+      3  4  | 7  ann  20  | +
+    """
     return SideColumn(name, "left")
 
 
 def right(name: str) -> Expr:
-    """A column of the right side of a join."""
+    """A column of the right side of a join.
+
+    Parameters
+    ----------
+    name
+        The column's name.
+
+    Returns
+    -------
+    Expr
+        An expression for ``on=`` and ``where=`` of a join.
+
+    See Also
+    --------
+    left : a column of the left side.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> bids = cz.from_rows([{"t": 1, "item": 7, "bid": 20}, {"t": 1, "item": 7, "bid": 5}], time="t")
+    >>> items = cz.from_rows([{"t": 0, "item": 7, "least": 10}], time="t").forever()
+    >>> print(bids.join(items, on="item", where=cz.left("bid") >= cz.right("least")).run())
+     LE  RE | item bid least |
+      1  2  | 7    20  10    | +
+    """
     return SideColumn(name, "right")
 
 
 def start() -> Expr:
-    """The row's lifetime start (LE), in the stream's time type."""
+    """The row's lifetime start (LE), in the stream's time type.
+
+    Returns
+    -------
+    Expr
+        A timestamp, or a whole number where the stream counts ticks; never null.
+
+    See Also
+    --------
+    end : where it ends.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> rows = cz.from_rows([{"t": 1, "v": 5}], time="t")
+    >>> print(rows.select("v", since=cz.start()).run())
+     LE  RE | v since |
+      1  2  | 5 1     | +
+    """
     return Boundary("start")
 
 
 def end() -> Expr:
-    """The row's lifetime end (RE), in the stream's time type."""
+    """The row's lifetime end (RE), in the stream's time type.
+
+    Returns
+    -------
+    Expr
+        A timestamp, or a whole number where the stream counts ticks; the greatest one where the lifetime
+        has no end. Never null.
+
+    See Also
+    --------
+    start : where it begins.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> rows = cz.from_rows([{"t": 1, "v": 5}], time="t")
+    >>> print(rows.select("v", until=cz.end()).run())
+     LE  RE | v until |
+      1  2  | 5 2     | +
+    """
     return Boundary("end")
 
 
 def when(condition: object, value: object) -> Case:
-    """A chain of conditions, null where none holds and no `.otherwise` is given.
+    """A chain of conditions: the value of the first that is true.
 
-    >>> when(col("v") > 60, "fast").otherwise("slow")
-    Expr(CASE WHEN v > 60 THEN 'fast' ELSE 'slow' END)
+    Parameters
+    ----------
+    condition
+        An expression of true and false; null is not true.
+    value
+        What a row has where it holds: a value, or an expression; a text is itself.
+
+    Returns
+    -------
+    Case
+        An expression that goes on with ``.when(condition, value)`` and ends with ``.otherwise(value)``;
+        null where none holds and there is no `otherwise`. A row is only asked for the value that it
+        takes.
+
+    Examples
+    --------
+    >>> from caesura import col, when
+    >>> from caesura.testing import values
+    >>> values(when(col("v") > 60, "fast").otherwise("slow"), v=[70, 9, None])
+    ['fast', 'slow', 'slow']
     """
     return Case(((as_expr(condition), as_expr(value)),), lit(None))
 
@@ -231,10 +396,33 @@ def apply(name: str, *args: object, options: tuple[Any, ...] = ()) -> Expr:
 
 
 def lit(value: object, type: pa.DataType | str | None = None) -> Expr:
-    """A constant, typed as Spark types it: a Python int is an int, or a bigint when it must be.
+    """A constant, typed as Spark types it.
 
+    Parameters
+    ----------
+    value
+        A Python value, a scalar of NumPy or Arrow, or an expression, which stays as it is. An int is an
+        int, or a bigint where it must be.
+    type
+        The type that it has: of Arrow, or by its Spark name; without it, the value's own.
+
+    Returns
+    -------
+    Expr
+        The constant.
+
+    See Also
+    --------
+    col : a column.
+
+    Examples
+    --------
+    >>> from caesura import lit
     >>> lit(3).type, lit(2**40).type, lit(3, "double").type
     (DataType(int32), DataType(int64), DataType(double))
+    >>> from caesura.testing import values
+    >>> values(lit("x").concat("y"))
+    ['xy']
     """
     if isinstance(value, Expr):
         return value

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from caesura.errors import CaesuraError
-from caesura.expr.functions_nested import explode, explode_outer
+from caesura.expr.functions import explode, explode_outer
 from caesura.sql.relation import HeldColumn, Relation
 from caesura.sql.text import placed, refused
 

@@ -22,17 +22,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import zip_longest
-from typing import Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from caesura.events import History, Item, Page, draw, parse
+from caesura.expr import Expr
+from caesura.expr.evaluation import evaluate
 from caesura.ops.input import Input
 from caesura.plan import Node, walk
 from caesura.runtime import Query
 from caesura.testing.differences import drawn_difference
 
-__all__ = ["assert_history", "draw", "parse", "run"]
+__all__ = ["assert_history", "draw", "parse", "run", "values"]
 
 
 class HasNode(Protocol):
@@ -69,6 +71,39 @@ def assert_history(got: Iterable[Item] | History, drawn: str) -> None:
     if mine == wanted:
         return
     raise AssertionError(f"the histories differ\n{drawn_difference(wanted, mine)}")
+
+
+def values(expr: Expr, /, **columns: Iterable[Any]) -> list[Any]:
+    """The values of an expression over a few rows, without a stream.
+
+    Parameters
+    ----------
+    expr
+        What is computed: ``col("a") + 1``, or a function of `caesura.functions`.
+    **columns
+        The columns that it reads, each with a value for every row: a list, or an Arrow array where the type
+        matters. Without any, the expression is computed for one row.
+
+    Returns
+    -------
+    list
+        A Python value for each row; None for null. What a query would refuse is refused here too.
+
+    See Also
+    --------
+    run : what a whole plan makes of drawn streams.
+
+    Examples
+    --------
+    >>> from caesura import col
+    >>> from caesura.testing import values
+    >>> values(col("a") * 2 + 1, a=[1, None, 3])
+    [3, None, 7]
+    """
+    arrays = {name: c if isinstance(c, pa.Array) else pa.array(c) for name, c in columns.items()}
+    batch = pa.record_batch(arrays or {"": pa.nulls(1)})
+    made: list[Any] = evaluate(expr, batch).to_pylist()
+    return made
 
 
 def _same_columns(drawn: str, schema: pa.Schema) -> None:

@@ -26,7 +26,29 @@ class NestedMethods:
         return nodes.apply("item", self, key)
 
     def get_item(self, key: object) -> Expr:
-        """The same as ``[key]``."""
+        """An element by its place from 0 on, a map's value by its key, a struct's field by its name.
+
+        Parameters
+        ----------
+        key
+            The place, key or name: a value or an expression. ``column[key]`` means the same.
+
+        Returns
+        -------
+        Expr
+            The type of the element; null where the list, map or struct is null, or the map has no such
+            key. A row whose list has no such place is refused, as in Spark; ``functions.get`` gives null
+            there.
+
+        Examples
+        --------
+        >>> from caesura import col
+        >>> from caesura.testing import values
+        >>> values(col("a").get_item(0), a=[[7, 8], None])
+        [7, None]
+        >>> values(col("a").get_item("x"), a=[{"x": 1}, None])
+        [1, None]
+        """
         return self[key]
 
     getItem = get_item  # noqa: N815 - as PySpark calls it
