@@ -101,6 +101,8 @@ def clicks(users: int = 3, *, seed: int = 11) -> list[dict[str, Any]]:
     for user in USERS[:users]:
         minute = draw.randrange(20)
         for _ in range(draw.randrange(4, 9)):
-            rows.append({"minute": minute, "user": user, "page": draw.choice(("view", "view", "cart", "buy"))})
+            rows.append(
+                {"minute": minute, "user": user, "page": draw.choice(("view", "view", "cart", "buy"))}
+            )
             minute += draw.choice((1, 2, 5, 9, 40))
     return sorted(rows, key=lambda row: row["minute"])
