@@ -5,7 +5,7 @@ PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-connectors test-console test-cluster matrix kafka check unit soak bench docs clean lock
+.PHONY: help setup demo test test-connectors test-console test-cluster matrix container kafka check unit soak bench docs clean lock
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -24,12 +24,13 @@ demo: $(READY) ## the main job: a live traffic speed map on Spark
 
 test: check unit ## everything that must hold: check, then all tests
 
-check: $(READY) ## ruff, mypy (strict on src), import-linter
+check: $(READY) ## ruff, mypy (strict on src), import-linter, spelling
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/mypy --strict tests/typing
 	$(VENV)/bin/lint-imports
+	$(VENV)/bin/codespell *.md docs src examples benchmarks
 
 unit: $(READY)
 	$(PY) -m pytest -n 2 --dist loadscope --max-worker-restart 0 --ignore=tests/spark --ignore=tests/connectors --ignore=tests/browser --ignore=tests/cluster
@@ -38,9 +39,14 @@ unit: $(READY)
 test-connectors: $(READY) ## tests against a real Kafka and a real S3 server, fetched once; what is missing is told as not run
 	$(PY) -m pytest -n 0 -rs tests/connectors
 
-matrix: $(READY) ## the wheel in empty environments: each Python here, oldest and newest dependencies
+matrix: $(READY) ## the wheel in empty environments: each Python here, oldest and newest dependencies, a notebook, pyright
 	$(PY) -m pip install --quiet uv
 	$(PY) tests/release/matrix.py
+
+container: $(READY) ## an image with a notebook, Spark and Caesura (needs docker)
+	rm -rf dist && $(PY) -m pip wheel --quiet --no-deps --no-build-isolation -w dist .
+	$(VENV)/bin/jupytext --quiet --to ipynb -o container/first_steps.ipynb examples/notebooks/first_steps.py
+	docker build -t caesura-notebook -f container/Dockerfile .
 
 test-cluster: $(READY) ## a standalone cluster and a Spark Connect server on this machine; what is missing is told as not run
 	$(PY) -m pytest -n 0 -rs tests/cluster

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import re
+import sys
+from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+from notebook_pages import rendered
 
 project = "Caesura"
 author = "the Caesura authors"
@@ -53,6 +58,14 @@ def _escaped(line: str) -> str:
     return "".join(parts)
 
 
+def _notebook(app: object, page: str, source: list[str]) -> None:
+    """A page of notebooks/ is the notebook of that name, run."""
+    room, _, name = page.partition("/")
+    if room == "notebooks":
+        source[0] = rendered(name)
+
+
 def setup(app: Any) -> None:
     """Called by Sphinx."""
+    app.connect("source-read", _notebook)
     app.connect("autodoc-process-docstring", _plain, priority=400)  # before napoleon reads the sections

@@ -78,6 +78,9 @@ def test_the_pages_build_without_a_warning(tmp_path: Path) -> None:
     )
     assert built.returncode == 0, built.stderr
     assert "group_by" in (tmp_path / "reference" / "streams.html").read_text()
+    notebook = (tmp_path / "notebooks" / "first_steps.html").read_text()
+    assert notebook.count('class="shown"') > 3
+    assert "lane" in notebook  # the reason of the late row
 
 
 def test_every_page_is_in_the_list_for_programs() -> None:

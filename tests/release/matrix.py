@@ -1,4 +1,5 @@
-"""The wheel in empty environments: every Python that is here, the oldest and the newest dependencies.
+"""The wheel in empty environments: every Python that is here, the oldest and the newest dependencies; a fresh
+notebook that installs it; and pyright over a user's pipeline.
 
 ``make matrix`` runs it. A Python that is not on this machine is told as not run, never as passed.
 """
@@ -61,6 +62,38 @@ def installed(built: Path, python: str, resolution: str, folder: Path) -> subpro
     return subprocess.run(smoke, cwd=folder, capture_output=True, text=True, timeout=900)
 
 
+def environment(name: str, folder: Path, *packages: str) -> Path:
+    """A new environment of this Python with these packages."""
+    home = folder / name
+    uv = [sys.executable, "-m", "uv"]
+    subprocess.run(
+        [*uv, "venv", "-q", "--seed", "--python", sys.executable, str(home)], check=True, timeout=120
+    )
+    subprocess.run([*uv, "pip", "install", "-q", "--python", str(home), *packages], check=True, timeout=900)
+    return home / "bin"
+
+
+def fresh_notebook(built: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    """A notebook whose first cell is ``pip install``, on a kernel that has nothing."""
+    tools = environment("notebook", folder, "nbclient", "ipykernel")
+    call = [str(tools / "python"), str(SMOKE.with_name("notebook.py")), str(built), str(folder)]
+    plain = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    path = os.pathsep.join([str(tools), plain["PATH"]])
+    return subprocess.run(call, capture_output=True, text=True, timeout=1800, env={**plain, "PATH": path})
+
+
+def typed(built: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Pyright over a user's pipeline, against the hints that the wheel has."""
+    tools = environment("typed", folder, "basedpyright", f"{built}[spark]")
+    pipeline = folder / "users_pipeline.py"
+    shutil.copy(ROOT / "tests" / "typing" / pipeline.name, pipeline)
+    (folder / "pyrightconfig.json").write_text(
+        '{"include": ["users_pipeline.py"], "typeCheckingMode": "standard"}'
+    )
+    call = [str(tools / "basedpyright"), "--pythonpath", str(tools / "python"), "-p", str(folder)]
+    return subprocess.run(call, capture_output=True, text=True, timeout=900)
+
+
 def found(python: str) -> str | None:
     """Such a Python that starts: on the path, or kept by pyenv, whose names on the path may be empty."""
     kept = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
@@ -89,6 +122,12 @@ def main() -> None:
                 failed += done.returncode != 0
                 if done.returncode:
                     print(done.stderr)
+        for what, tried in (("a fresh notebook", fresh_notebook), ("pyright", typed)):
+            done = tried(built, folder)
+            print(f"{what}: {done.stdout.strip() or 'failed'}", flush=True)
+            failed += done.returncode != 0
+            if done.returncode:
+                print(done.stderr)
     raise SystemExit(1 if failed else 0)
 
 
