@@ -89,6 +89,49 @@ def test_one_pass_gives_the_items_and_counters_of_the_steps(
     assert any(done)
 
 
+def taken_back(seed: int) -> pa.Table:
+    """Clicks of which some are taken back later, some of those in part, and some come a second time."""
+    random = np.random.default_rng(seed)
+    table = clicks(seed)
+    ts = table["ts"].to_numpy() // 2 * 2  # no lifetime crosses a window
+    table = table.set_column(0, "ts", pa.array(ts))
+    gone = np.flatnonzero(random.random(len(ts)) < 0.2)
+    rows = np.concatenate([np.arange(len(ts)), gone, gone[::2]])
+    sign = np.repeat(["+", "-", "+"], [len(ts), len(gone), len(gone[::2])])
+    arrival = np.concatenate([np.arange(len(ts)), gone + 5.0, gone[::2] + 9.0])
+    order = np.argsort(arrival, kind="stable")
+    le = ts[rows]
+    half = np.concatenate([np.zeros(len(ts), bool), random.random(len(gone)) < 0.2, gone[::2] < 0])
+    columns = {"end": le + 2, "new_end": np.where(half, le + 1, le), "sign": sign}
+    made = table.take(pa.array(rows))
+    for name, column in columns.items():
+        made = made.append_column(name, pa.array(column))
+    return made.take(pa.array(order))
+
+
+@pytest.mark.parametrize("output", ["changes", "final"])
+@pytest.mark.parametrize("query", [counted, summed, joined, narrowed])
+def test_retracts_behind_the_inserts_of_their_page_give_the_same(
+    query: Any, output: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    took, done = FusedSteps.took, []
+
+    def noted(self: FusedSteps, page: Any) -> bool:
+        taken = took(self, page)
+        done.append(taken and page.re_new is not None)
+        return taken
+
+    changes: dict[str, Any] = {"kind": "sign", "end": "end", "new_end": "new_end"}
+    for seed in range(6):
+        rows = taken_back(seed)
+        stream = query(cz.from_arrow(rows, time="ts", punctuate=cz.delay(8), batch_size=64, **changes))
+        monkeypatch.setattr(FusedSteps, "took", noted)
+        fused = drawn(stream, output)
+        monkeypatch.setattr(FusedSteps, "took", lambda self, page: False)
+        assert fused == drawn(stream, output)
+    assert any(done) == (output == "final")
+
+
 def test_a_lifetime_across_windows_goes_its_usual_way() -> None:
     rows = [{"ts": t, "shop": 1} for t in (3, 8, 12)]
     stream = cz.from_rows(rows, time="ts").set_duration(4).group_by("shop").tumbling(10).agg(n=cz.count())

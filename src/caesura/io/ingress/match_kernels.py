@@ -27,13 +27,11 @@ from caesura.kernels.hashing import I64, U64, Mask, sip_pair
 from caesura.punctuation import INFINITY, MIN_TIME
 
 FREE = -1
-BITS = 1 << 17
-"""One per possible start of a named version, in fast memory: it tells most rows that none names them."""
 SIX = np.uint64(6)
 LAST_SIX = np.uint64(63)
 ONE = np.uint64(1)
-START_BITS = np.uint64(64 - 17)
-SPREAD = np.uint64(0x9E3779B97F4A7C15)
+HALF = np.uint64(32)
+U64One = np.uint64
 
 MAX_TRIES = 16
 """So many retracts of the same lifetime are looked at for a version; `match_events` finds the rest."""
@@ -88,11 +86,23 @@ def open_run(le: I64, re: I64, re_new: I64, counts: I32, span: I64, rows: I64, r
 
 
 @kernel
-def mark_starts(le: I64, bits: U64) -> None:
-    """Sets the bit of each start."""
+def mark_starts(le: I64, shift: int, bits: U64) -> None:
+    """Sets the bit of each start: neighbours in time lie side by side, as rows mostly come."""
+    last = np.int64(len(bits) * 64 - 1)
     for i in range(len(le)):
-        bit = np.uint64(le[i]) * SPREAD >> START_BITS
+        bit = np.uint64((le[i] >> shift) & last)
         bits[bit >> SIX] |= ONE << (bit & LAST_SIX)
+
+
+@kernel
+def slot_of(k1: U64One, k2: U64One, le: U64One, re: U64One) -> int:
+    """Where a lifetime is looked for first: products with two secret odd numbers, of which high bits count.
+
+    The index lives as long as one page is looked at, and shows to nobody.
+    """
+    mixed = (le ^ k2) * (k1 | ONE)
+    mixed = ((mixed ^ (mixed >> HALF)) + re) * (k2 | ONE)
+    return np.int64(mixed >> HALF)  # type: ignore[return-value]
 
 
 @kernel
@@ -104,8 +114,7 @@ def place_lifetimes(slots: I32, start: U64, le: I64, re: I64, follow: I64) -> in
     doubled = 0
     mask = len(slots) - 1
     for row in range(len(le)):
-        key, _ = sip_pair(start[0], start[1], np.uint64(le[row]), np.uint64(re[row]))
-        at = np.int64(key) & mask
+        at = slot_of(start[0], start[1], np.uint64(le[row]), np.uint64(re[row])) & mask
         while slots[at] != FREE:
             first = slots[at]
             if le[first] == le[row] and re[first] == re[row]:
@@ -123,6 +132,7 @@ def place_lifetimes(slots: I32, start: U64, le: I64, re: I64, follow: I64) -> in
 @kernel
 def scan_run(
     bits: U64,
+    shift: int,
     slots: I32,
     start: U64,
     named_le: I64,
@@ -138,8 +148,9 @@ def scan_run(
     Most rows end at the bits, without a branch to guess.
     """
     some = np.int64(0)
+    last = np.int64(len(bits) * 64 - 1)
     for i in range(len(le)):
-        bit = np.uint64(le[i]) * SPREAD >> START_BITS
+        bit = np.uint64((le[i] >> shift) & last)
         picked[some] = i
         some += np.int64(bits[bit >> SIX] >> (bit & LAST_SIX) & ONE)
     mask = len(slots) - 1
@@ -148,8 +159,7 @@ def scan_run(
         i = picked[j]
         if counts[i] == 0:
             continue
-        key, _ = sip_pair(start[0], start[1], np.uint64(le[i]), np.uint64(re[i]))
-        at = np.int64(key) & mask
+        at = slot_of(start[0], start[1], np.uint64(le[i]), np.uint64(re[i])) & mask
         while slots[at] != FREE:
             if named_le[slots[at]] == le[i] and named_re[slots[at]] == re[i]:
                 picked[count] = i

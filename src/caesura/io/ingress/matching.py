@@ -112,6 +112,8 @@ class Matcher:
                 left -= len(used)
             if left == 0:
                 break
+            if len(found[0]):
+                wants.leave(done)
         if left:
             return False
         for some, used in taken:

@@ -29,6 +29,11 @@ from caesura.punctuation import INFINITY
 
 DENSE = 4
 """A run is hashed whole when one row in so many may be named at once."""
+BITS_EACH = 16
+"""So many bits there are for the start of each retract, up to `MOST_WORDS` of 64: half a megabyte."""
+MOST_WORDS = 1 << 16
+SAMPLE = 256
+"""Of so many retracts the starts are looked at to tell how far they lie apart."""
 NOTHING = np.zeros(0, np.int64)
 
 
@@ -37,14 +42,26 @@ class RetractTargets:
 
     def __init__(self, le: I64, re: I64, table: Callable[[], match_kernels.Matrix]) -> None:
         self.le, self.re, self._table = le, re, table
-        self.low, self.high = int(le.min(initial=INFINITY)), int(le.max(initial=-INFINITY))
-        self.bits = np.zeros(match_kernels.BITS >> 6, np.uint64)
-        match_kernels.mark_starts(le, self.bits)
         self.lifetimes = new_index(len(le))
         self.start = np.array(LOCAL.start, np.uint64)
         self.follow = np.empty(len(le), np.int64)
         self.doubled = match_kernels.place_lifetimes(self.lifetimes, self.start, le, re, self.follow)
         """How many have a lifetime that another has too."""
+        self._mark(le)
+
+    def _mark(self, le: I64) -> None:
+        """Sets a bit for each start, of so many that most rows learn from theirs that none names them."""
+        self.low, self.high = int(le.min(initial=INFINITY)), int(le.max(initial=-INFINITY))
+        words = 64
+        while 64 * words < BITS_EACH * len(le) and words < MOST_WORDS:
+            words *= 2
+        self.bits = np.zeros(words, np.uint64)
+        self.shift = _shift(le, 64 * words)
+        match_kernels.mark_starts(le, self.shift, self.bits)
+
+    def leave(self, done: Mask) -> None:
+        """Looks no more for what some of the retracts name."""
+        self._mark(self.le[~done])
 
     @cached_property
     def keys(self) -> tuple[match_kernels.I32, match_kernels.Matrix]:
@@ -53,6 +70,15 @@ class RetractTargets:
         slots = new_index(len(table))
         match_kernels.place_distinct(slots, table)
         return slots, table
+
+
+def _shift(le: I64, bits: int) -> int:
+    """How much coarser than ticks starts are told apart, so that most of them have a bit each."""
+    some = np.sort(le[:: max(1, len(le) // SAMPLE)])
+    if len(some) == 0:
+        return 0
+    spread = int(some[len(some) * 15 // 16]) - int(some[len(some) // 16])
+    return min(62, max(0, (2 * spread // bits).bit_length()))
 
 
 class InsertRun:
@@ -107,7 +133,7 @@ class InsertRun:
         if self._keys is not None:
             return None
         picked, whom = np.empty(len(self), np.int64), np.empty(len(self), np.int64)
-        lifetimes = wants.bits, wants.lifetimes, wants.start, wants.le, wants.re
+        lifetimes = wants.bits, wants.shift, wants.lifetimes, wants.start, wants.le, wants.re
         found = match_kernels.scan_run(*lifetimes, self.le, self.re, self.counts, picked, whom)
         return (picked[:found], whom[:found]) if DENSE * found <= len(self) else None
 

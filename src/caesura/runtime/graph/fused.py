@@ -3,7 +3,8 @@
      where(kind == 0) -> select(ad) -> join(campaigns) -> group_by(campaign).tumbling(1s)
 
 A page goes from the first step's edge into the windows' slots; the steps between see none of its rows, and
-count them as theirs. What one pass is not made for goes its usual way, page by page: retracts, tokens and
+count them as theirs. Retracts, of which only final rows leave, follow step by step behind the inserts of
+their page. What one pass is not made for goes its usual way, page by page: other retracts, tokens and
 labels, feedback, keys that are no small whole numbers, a joined side that may still change, lifetimes that
 cross windows.
 
@@ -83,13 +84,30 @@ class FusedSteps:
         if self._paused:
             self._paused -= 1
             return False
-        if page.re_new is not None or page.tags is not None or page.settled or page.partial:
+        if page.tags is not None or page.settled or page.partial:
             return False
+        if page.re_new is not None and self.windows.speculate != "watermark":
+            return False  # what leaves at once is the net change of a page
         if not self._free():
             return False
         done = self._place(page)
         self._paused = 0 if done else PAUSE
+        if done and page.retracts is not None:
+            self._take_back(page.filter(page.retracts))
         return done
+
+    def _take_back(self, page: Page) -> None:
+        """Has retracts go step by step, behind the inserts of their page."""
+        pages = [page]
+        for cell in self.cells:
+            cell.operator.counters.rows_in += sum(map(len, pages))
+            if cell is self.last:
+                break
+            made = [item for one in pages for item in cell.guarded(cell.operator.page, 0, one)]
+            pages = [item for item in made if isinstance(item, Page) and len(item)]
+            cell.operator.counters.rows_out += sum(map(len, pages))
+        for one in pages:
+            self.last.send(self.last.guarded(self.windows.page, 0, one))
 
     def _free(self) -> bool:
         """Whether nobody looks at what passes between the steps, and nothing waits there."""
@@ -116,9 +134,10 @@ class FusedSteps:
         if keys is None:
             return False
         test, ranges = self._test, self._ranges
+        inserts = None if page.retracts is None else ~page.retracts
 
         def bring(one: RowRange, start: int, stop: int) -> None:
-            one.pick(page, start, stop, test)
+            one.pick(page, start, stop, test, inserts)
             again(one)
 
         def again(one: RowRange) -> None:
@@ -135,7 +154,7 @@ class FusedSteps:
         if any(one.missing for one in ranges.used) or (passed and not self._covered()):
             ranges.empty()
             return False
-        self._count(len(page), passed)
+        self._count(len(page) if inserts is None else int(np.count_nonzero(inserts)), passed)
         if passed:
             self.last.send(self.last.guarded(self._add, page))
         return True

@@ -41,13 +41,23 @@ class RowRange:
         rows = np.arange(self._count) if self.rows is None else self.rows
         return rows + self.start
 
-    def pick(self, page: Page, start: int, stop: int, test: Callable[[Page], Mask] | None) -> None:
-        """Takes a range of a page, and of it the rows that pass the filter."""
+    def pick(
+        self,
+        page: Page,
+        start: int,
+        stop: int,
+        test: Callable[[Page], Mask] | None,
+        inserts: Mask | None = None,
+    ) -> None:
+        """Takes a range of a page, and of it the rows that pass the filter; of some pages inserts only."""
         self.start, self._count, self.rows = start, stop - start, None
+        mask = None if inserts is None else inserts[start:stop]
         if test is not None:
-            part = page if self._count == len(page) else page.slice(start, self._count)
+            passed = test(page if self._count == len(page) else page.slice(start, self._count))
+            mask = passed if mask is None else passed & mask
+        if mask is not None:
             picked = np.empty(self._count + 1, np.int64)
-            self.rows = picked[: pick_rows(test(part), picked)]
+            self.rows = picked[: pick_rows(mask, picked)]
 
     def place(self, page: Page, keys: I64, grid: Lattice, *, points: bool, numbered: bool) -> None:
         """Brings the rows that pass to their cells; ``missing`` says how many keys have no group yet."""
