@@ -128,7 +128,7 @@ def test_every_method_of_a_stream_stands_on_a_page() -> None:
         assert [name for name, method in members(thing) if inspect.unwrap(method) not in there] == []
 
 
-@pytest.mark.parametrize("page", ["expressions", "functions"])
+@pytest.mark.parametrize("page", ["expressions", "functions", "aggregates"])
 def test_what_computes_a_value_is_told_whole(page: str) -> None:
     assert report(documented(page)) == {}
 

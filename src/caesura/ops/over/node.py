@@ -62,17 +62,108 @@ class Neighbour:
 
 
 def lag(value: str | Expr, offset: int = 1) -> Neighbour:
-    """The value of the row so many before, in order of time; null where there is none."""
+    """The value of the row so many before, in order of time.
+
+    Parameters
+    ----------
+    value
+        A column's name, or an expression; nulls are values as others are.
+    offset
+        How many rows, at most 100,000.
+
+    Returns
+    -------
+    Neighbour
+        A column for ``over(...).agg``; null where there is no such row.
+
+    Notes
+    -----
+    State: the rows that a row reads, a group, until no further row can come between them.
+
+    See Also
+    --------
+    lead : of the row behind.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> rows = cz.from_rows([{"t": 1, "v": 5}, {"t": 2, "v": 7}, {"t": 4, "v": 2}], time="t")
+    >>> print(rows.over().agg(before=cz.lag("v")).run())
+     LE  RE | v before |
+      1  2  | 5 null   | +
+      2  3  | 7 5      | +
+      4  5  | 2 7      | +
+    """
     return Neighbour("lag", as_column(value), offset)
 
 
 def lead(value: str | Expr, offset: int = 1) -> Neighbour:
-    """The value of the row so many behind, in order of time; null where there is none."""
+    """The value of the row so many behind, in order of time.
+
+    Parameters
+    ----------
+    value
+        A column's name, or an expression; nulls are values as others are.
+    offset
+        How many rows, at most 100,000.
+
+    Returns
+    -------
+    Neighbour
+        A column for ``over(...).agg``; null where there is no such row.
+
+    Notes
+    -----
+    A row waits for those behind it. State: the rows that wait, a group, and those that they read.
+
+    See Also
+    --------
+    lag : of the row before.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> rows = cz.from_rows([{"t": 1, "v": 5}, {"t": 2, "v": 7}, {"t": 4, "v": 2}], time="t")
+    >>> print(rows.over().agg(after=cz.lead("v")).run())
+     LE  RE | v after |
+      1  2  | 5 7     | +
+      2  3  | 7 2     | +
+      4  5  | 2 null  | +
+    """
     return Neighbour("lead", as_column(value), offset)
 
 
 def first_value(value: str | Expr) -> Neighbour:
-    """The value of the first row of the frame."""
+    """The value of the first row of the frame.
+
+    Parameters
+    ----------
+    value
+        A column's name, or an expression; nulls are values as others are.
+
+    Returns
+    -------
+    Neighbour
+        A column for ``over(...).agg``; never missing, for a row stands in its own frame.
+
+    Notes
+    -----
+    State: the rows of the frame, a group.
+
+    See Also
+    --------
+    lag : so many rows before.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> rows = cz.from_rows([{"t": 1, "v": 5}, {"t": 2, "v": 7}, {"t": 4, "v": 2}], time="t")
+    >>> print(rows.over(rows=2).agg(first=cz.first_value("v")).run())
+     LE  RE | v first |
+      1  2  | 5 5     | +
+      2  3  | 7 5     | +
+      4  5  | 2 7     | +
+    """
     return Neighbour("first_value", as_column(value))
 
 

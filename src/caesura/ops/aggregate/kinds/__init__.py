@@ -1,24 +1,11 @@
 """The aggregates that users write; each is a record (see `record`)."""
 
 from caesura.ops.aggregate.kinds.approximate import approx_count_distinct
+from caesura.ops.aggregate.kinds.collected import collect, collect_list, collect_set, listagg, string_agg
 from caesura.ops.aggregate.kinds.extremes import max, min
 from caesura.ops.aggregate.kinds.pairs import corr, covar_pop, covar_samp, max_by, min_by
-from caesura.ops.aggregate.kinds.picked import (
-    collect,
-    collect_list,
-    collect_set,
-    count_distinct,
-    first,
-    last,
-    listagg,
-    median,
-    median_absolute_deviation,
-    mode,
-    percentile,
-    quantile,
-    string_agg,
-    top_k,
-)
+from caesura.ops.aggregate.kinds.picked import count_distinct, first, last, top_k
+from caesura.ops.aggregate.kinds.ranks import median, median_absolute_deviation, mode, percentile, quantile
 from caesura.ops.aggregate.kinds.record import (
     KINDS,
     Aggregate,

@@ -41,10 +41,42 @@ AT_ONCE = 1024
 def approx_count_distinct(
     value: str | Expr, error: float = 0.02, *, where: Condition = None, filter: Condition = None
 ) -> Aggregate:
-    """About how many different values there are, with a standard error of this share; null is none.
+    """About how many different values there are.
 
-    The error is in the metadata of the output's field, as `caesura.error`. Of few values the number is exact,
-    or nearly so.
+    Parameters
+    ----------
+    value
+        A column's name, or an expression. Nulls do not count.
+    error
+        The standard error, as a share from 0.005 to 0.26.
+    where
+        Which rows count: a predicate, or its SQL text; all without it.
+    filter
+        The same, by SQL's name.
+
+    Returns
+    -------
+    Aggregate
+        ``bigint``; of few values the number is exact, or nearly so. The error is in the metadata of the
+        output's field, as ``caesura.error``.
+
+    Notes
+    -----
+    State: a sketch of fixed size a window and group where rows only come; where corrections come, each
+    different value with its count, as `count_distinct`. Without keys every bucket computes its share, and the
+    shares are combined.
+
+    See Also
+    --------
+    count_distinct : exactly.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> rows = cz.from_rows([{"t": 1, "v": 5}, {"t": 2, "v": None}, {"t": 3, "v": 2}], time="t")
+    >>> print(rows.tumbling(10).agg(x=cz.approx_count_distinct("v", 0.05)).run())
+     LE  RE | x |
+      0  10 | 2 | +
     """
     if isinstance(error, bool) or not isinstance(error, int | float) or not 0.005 <= error <= 0.26:
         raise PlanError(

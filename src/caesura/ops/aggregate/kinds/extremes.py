@@ -29,12 +29,79 @@ from caesura.ops.aggregate.kinds.record import (
 
 
 def min(value: str | Expr, *, where: Condition = None, filter: Condition = None) -> Aggregate:
-    """The least value; NaN counts as greater than every number."""
+    """The least value.
+
+    Parameters
+    ----------
+    value
+        A column's name, or an expression of values with an order. Nulls do not count.
+    where
+        Which rows count: a predicate, or its SQL text; all without it.
+    filter
+        The same, by SQL's name.
+
+    Returns
+    -------
+    Aggregate
+        The type of the values; null where there is none. NaN counts as greater than every number.
+
+    Notes
+    -----
+    State: one value a window and group where rows only come, each different value with its count where
+    corrections come; a correction takes its value back exactly. Without keys every bucket computes its share,
+    and the shares are combined.
+
+    See Also
+    --------
+    min_by : another column of that row.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> rows = cz.from_rows([{"t": 1, "v": 5}, {"t": 2, "v": None}, {"t": 3, "v": 2}], time="t")
+    >>> print(rows.tumbling(10).agg(x=cz.min("v")).run())
+     LE  RE | x |
+      0  10 | 2 | +
+    """
     return made("min", value, either(where, filter))
 
 
 def max(value: str | Expr, *, where: Condition = None, filter: Condition = None) -> Aggregate:
-    """The greatest value; NaN counts as greater than every number."""
+    """The greatest value.
+
+    Parameters
+    ----------
+    value
+        A column's name, or an expression of values with an order. Nulls do not count.
+    where
+        Which rows count: a predicate, or its SQL text; all without it.
+    filter
+        The same, by SQL's name.
+
+    Returns
+    -------
+    Aggregate
+        The type of the values; null where there is none. NaN counts as greater than every number.
+
+    Notes
+    -----
+    State: one value a window and group where rows only come, each different value with its count where
+    corrections come; a correction takes its value back exactly. Without keys every bucket computes its share,
+    and the shares are combined.
+
+    See Also
+    --------
+    max_by : another column of that row.
+    top_k : several of them.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> rows = cz.from_rows([{"t": 1, "v": 5}, {"t": 2, "v": None}, {"t": 3, "v": 2}], time="t")
+    >>> print(rows.tumbling(10).agg(x=cz.max("v")).run())
+     LE  RE | x |
+      0  10 | 5 | +
+    """
     return made("max", value, either(where, filter))
 
 

@@ -36,9 +36,43 @@ from caesura.ops.aggregate.kinds.record import (
 def max_by(
     value: str | Expr, by: str | Expr, *, where: Condition = None, filter: Condition = None
 ) -> Aggregate:
-    """The value of the row with the greatest `by`: of several, of the one that began first, then the least.
+    """The value of the row with the greatest other value.
 
-    Rows whose `by` is null do not count. Several columns are taken as ``cz.functions.struct("a", "b")``.
+    Parameters
+    ----------
+    value
+        What is taken: a column's name, or an expression; several columns as ``functions.struct("a",
+        "b")``.
+    by
+        What rows are compared by: a column's name, or an expression. A row where it is null does not
+        count.
+    where
+        Which rows count: a predicate, or its SQL text; all without it.
+    filter
+        The same, by SQL's name.
+
+    Returns
+    -------
+    Aggregate
+        The type of the value, which may be null; null where no row counts. Of several such rows it is the
+        one that began first, then the least value.
+
+    Notes
+    -----
+    State: one row a window and group where rows only come, all of them where corrections come; a correction
+    takes its row back exactly. Without keys it runs in one bucket.
+
+    See Also
+    --------
+    max : that other value itself.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> rows = cz.from_rows([{"t": 1, "v": 5, "who": "ann"}, {"t": 2, "v": 9, "who": "bob"}], time="t")
+    >>> print(rows.tumbling(10).agg(x=cz.max_by("who", "v")).run())
+     LE  RE | x   |
+      0  10 | bob | +
     """
     return _by("max_by", value, by, either(where, filter))
 
@@ -46,15 +80,76 @@ def max_by(
 def min_by(
     value: str | Expr, by: str | Expr, *, where: Condition = None, filter: Condition = None
 ) -> Aggregate:
-    """The value of the row with the least `by`; otherwise as `max_by`."""
+    """The value of the row with the least other value.
+
+    Parameters
+    ----------
+    value
+        What is taken: a column's name, or an expression; several columns as ``functions.struct("a",
+        "b")``.
+    by
+        What rows are compared by: a column's name, or an expression. A row where it is null does not
+        count.
+    where
+        Which rows count: a predicate, or its SQL text; all without it.
+    filter
+        The same, by SQL's name.
+
+    Returns
+    -------
+    Aggregate
+        The type of the value, which may be null; null where no row counts. Of several such rows it is the
+        one that began first, then the least value.
+
+    Notes
+    -----
+    State: one row a window and group where rows only come, all of them where corrections come; a correction
+    takes its row back exactly. Without keys it runs in one bucket.
+
+    See Also
+    --------
+    min : that other value itself.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> rows = cz.from_rows([{"t": 1, "v": 5, "who": "ann"}, {"t": 2, "v": 9, "who": "bob"}], time="t")
+    >>> print(rows.tumbling(10).agg(x=cz.min_by("who", "v")).run())
+     LE  RE | x   |
+      0  10 | ann | +
+    """
     return _by("min_by", value, by, either(where, filter))
 
 
 def corr(a: str | Expr, b: str | Expr, *, where: Condition = None, filter: Condition = None) -> Aggregate:
     """Pearson's correlation of two columns, from -1 to 1.
 
-    Null for fewer than two pairs, or where one column is constant. Rows where either is null
-    do not count. As Spark's; the sums that it is of are exact.
+    Parameters
+    ----------
+    a, b
+        Columns' names, or expressions of numbers. A row where either is null does not count.
+    where
+        Which rows count: a predicate, or its SQL text; all without it.
+    filter
+        The same, by SQL's name.
+
+    Returns
+    -------
+    Aggregate
+        ``double``; null for fewer than two pairs, or where one column is constant.
+
+    Notes
+    -----
+    State: some sums a window and group, whatever the number of rows; a correction takes its value back
+    exactly. The sums are exact. Without keys it runs in one bucket.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> rows = cz.from_rows([{"t": t, "a": t, "b": t * t} for t in (1, 2, 3)], time="t")
+    >>> print(rows.tumbling(10).agg(x=cz.corr("a", "b").round(3)).run())
+     LE  RE | x    |
+      0  10 | 0.99 | +
     """
     return _paired("corr", a, b, either(where, filter))
 
@@ -62,14 +157,78 @@ def corr(a: str | Expr, b: str | Expr, *, where: Condition = None, filter: Condi
 def covar_pop(
     a: str | Expr, b: str | Expr, *, where: Condition = None, filter: Condition = None
 ) -> Aggregate:
-    """The covariance of two columns, of a population; rows where either is null do not count."""
+    """The covariance of two columns, of a population.
+
+    Parameters
+    ----------
+    a, b
+        Columns' names, or expressions of numbers. A row where either is null does not count.
+    where
+        Which rows count: a predicate, or its SQL text; all without it.
+    filter
+        The same, by SQL's name.
+
+    Returns
+    -------
+    Aggregate
+        ``double``; null where no row counts.
+
+    Notes
+    -----
+    State: some sums a window and group, whatever the number of rows; a correction takes its value back
+    exactly. The sums are exact. Without keys it runs in one bucket.
+
+    See Also
+    --------
+    covar_samp : of a sample.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> rows = cz.from_rows([{"t": t, "a": t, "b": t * t} for t in (1, 2, 3)], time="t")
+    >>> print(rows.tumbling(10).agg(x=cz.covar_pop("a", "b").round(3)).run())
+     LE  RE | x     |
+      0  10 | 2.667 | +
+    """
     return _paired("covar_pop", a, b, either(where, filter))
 
 
 def covar_samp(
     a: str | Expr, b: str | Expr, *, where: Condition = None, filter: Condition = None
 ) -> Aggregate:
-    """The covariance of two columns, of a sample; null for fewer than two pairs."""
+    """The covariance of two columns, of a sample.
+
+    Parameters
+    ----------
+    a, b
+        Columns' names, or expressions of numbers. A row where either is null does not count.
+    where
+        Which rows count: a predicate, or its SQL text; all without it.
+    filter
+        The same, by SQL's name.
+
+    Returns
+    -------
+    Aggregate
+        ``double``; null for fewer than two pairs.
+
+    Notes
+    -----
+    State: some sums a window and group, whatever the number of rows; a correction takes its value back
+    exactly. The sums are exact. Without keys it runs in one bucket.
+
+    See Also
+    --------
+    covar_pop : of a population.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> rows = cz.from_rows([{"t": t, "a": t, "b": t * t} for t in (1, 2, 3)], time="t")
+    >>> print(rows.tumbling(10).agg(x=cz.covar_samp("a", "b")).run())
+     LE  RE | x   |
+      0  10 | 4.0 | +
+    """
     return _paired("covar_samp", a, b, either(where, filter))
 
 

@@ -28,14 +28,82 @@ from caesura.plan import here
 def variance(
     value: str | Expr, *, ddof: int = 1, where: Condition = None, filter: Condition = None
 ) -> Aggregate:
-    """The variance, of a sample by default (ddof=0: of a population); null for too few values."""
+    """The variance, of a sample by default.
+
+    Parameters
+    ----------
+    value
+        A column's name, or an expression of numbers. Nulls do not count.
+    ddof
+        How much the number of values is lessened by: 1 for a sample, 0 for a population.
+    where
+        Which rows count: a predicate, or its SQL text; all without it.
+    filter
+        The same, by SQL's name.
+
+    Returns
+    -------
+    Aggregate
+        ``double``; null for not more than ``ddof`` values.
+
+    Notes
+    -----
+    State: some sums a window and group, whatever the number of rows; a correction takes its value back
+    exactly. The sums are exact. Without keys it runs in one bucket.
+
+    See Also
+    --------
+    stddev : its square root.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> rows = cz.from_rows([{"t": 1, "v": 5}, {"t": 2, "v": None}, {"t": 3, "v": 2}], time="t")
+    >>> print(rows.tumbling(10).agg(x=cz.variance("v")).run())
+     LE  RE | x   |
+      0  10 | 4.5 | +
+    """
     return made("variance", value, either(where, filter), _freedom(ddof))
 
 
 def stddev(
     value: str | Expr, *, ddof: int = 1, where: Condition = None, filter: Condition = None
 ) -> Aggregate:
-    """The square root of the variance."""
+    """The standard deviation, of a sample by default.
+
+    Parameters
+    ----------
+    value
+        A column's name, or an expression of numbers. Nulls do not count.
+    ddof
+        How much the number of values is lessened by: 1 for a sample, 0 for a population.
+    where
+        Which rows count: a predicate, or its SQL text; all without it.
+    filter
+        The same, by SQL's name.
+
+    Returns
+    -------
+    Aggregate
+        ``double``; null for not more than ``ddof`` values.
+
+    Notes
+    -----
+    State: some sums a window and group, whatever the number of rows; a correction takes its value back
+    exactly. The sums are exact. Without keys it runs in one bucket.
+
+    See Also
+    --------
+    variance : its square.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> rows = cz.from_rows([{"t": 1, "v": 5}, {"t": 2, "v": None}, {"t": 3, "v": 2}], time="t")
+    >>> print(rows.tumbling(10).agg(x=cz.stddev("v").round(3)).run())
+     LE  RE | x     |
+      0  10 | 2.121 | +
+    """
     return made("stddev", value, either(where, filter), _freedom(ddof))
 
 

@@ -28,17 +28,118 @@ from caesura.ops.aggregate.kinds.record import (
 
 
 def count(value: str | Expr | None = None, *, where: Condition = None, filter: Condition = None) -> Aggregate:
-    """How many rows; with a column, how many of its values are not null."""
+    """How many rows; with a column, how many of its values are not null.
+
+    Parameters
+    ----------
+    value
+        A column's name, or an expression; nulls do not count. Without it rows are counted.
+    where
+        Which rows count: a predicate, or its SQL text; all without it.
+    filter
+        The same, by SQL's name.
+
+    Returns
+    -------
+    Aggregate
+        ``bigint``; 0 where no row counts, in windows that there are.
+
+    Notes
+    -----
+    State: a number a window and group, whatever the number of rows; a correction takes its value back
+    exactly. Overlapping windows share panes. Without keys every bucket computes its share, and the shares are
+    combined.
+
+    See Also
+    --------
+    count_distinct : how many different values.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> rows = cz.from_rows([{"t": 1, "v": 5}, {"t": 2, "v": None}, {"t": 3, "v": 2}], time="t")
+    >>> print(rows.tumbling(10).agg(n=cz.count(), values=cz.count("v")).run())
+     LE  RE | n values |
+      0  10 | 3 2      | +
+    """
     return made("count", value, either(where, filter))
 
 
 def sum(value: str | Expr, *, where: Condition = None, filter: Condition = None) -> Aggregate:
-    """The sum of the values that are not null; null when there is none. Float sums are exact."""
+    """The sum of the values that are not null.
+
+    Parameters
+    ----------
+    value
+        A column's name, or an expression of numbers. Nulls do not count.
+    where
+        Which rows count: a predicate, or its SQL text; all without it.
+    filter
+        The same, by SQL's name.
+
+    Returns
+    -------
+    Aggregate
+        ``bigint`` of whole numbers, ``double`` of floats, ``decimal(38, s)`` of decimals; null where
+        there is no value. Float sums are exact, so their order does not matter. A sum that its type
+        cannot hold is refused.
+
+    Notes
+    -----
+    State: some numbers a window and group, whatever the number of rows; a correction takes its value back
+    exactly. Whole numbers are kept in 128 bits. Overlapping windows share panes. Without keys every bucket
+    computes its share of whole numbers; floats and decimals run in one bucket.
+
+    See Also
+    --------
+    avg : their mean.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> rows = cz.from_rows([{"t": 1, "v": 5}, {"t": 2, "v": None}, {"t": 3, "v": 2}], time="t")
+    >>> print(rows.tumbling(10).agg(x=cz.sum("v")).run())
+     LE  RE | x |
+      0  10 | 7 | +
+    """
     return made("sum", value, either(where, filter))
 
 
 def avg(value: str | Expr, *, where: Condition = None, filter: Condition = None) -> Aggregate:
-    """The mean of the values that are not null, as a double."""
+    """The mean of the values that are not null.
+
+    Parameters
+    ----------
+    value
+        A column's name, or an expression of numbers. Nulls do not count.
+    where
+        Which rows count: a predicate, or its SQL text; all without it.
+    filter
+        The same, by SQL's name.
+
+    Returns
+    -------
+    Aggregate
+        ``double``; null where there is no value.
+
+    Notes
+    -----
+    State: some numbers a window and group, whatever the number of rows; a correction takes its value back
+    exactly. Overlapping windows share panes. Without keys every bucket computes its share of whole numbers;
+    floats and decimals run in one bucket.
+
+    See Also
+    --------
+    median : the value in the middle.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> rows = cz.from_rows([{"t": 1, "v": 5}, {"t": 2, "v": None}, {"t": 3, "v": 2}], time="t")
+    >>> print(rows.tumbling(10).agg(x=cz.avg("v")).run())
+     LE  RE | x   |
+      0  10 | 3.5 | +
+    """
     return made("avg", value, either(where, filter))
 
 
