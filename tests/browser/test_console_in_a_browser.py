@@ -169,8 +169,62 @@ def test_a_query_on_spark_is_watched_from_its_checkpoint(page: Any, shot: Any, t
             page.get_by_text("2 buckets of stage 1").click()
             shot("spark")
             assert violations(page) == []
+        with query.console(open_page=False) as server:
+            page.goto(server.url)
+            page.get_by_role("link", name="Time").click()
+            expect(page.locator("#times .lived").first).to_be_visible()
+            expect(page.locator("#epochs")).to_contain_text("addBatch")
+            expect(page.locator("#arrival")).to_contain_text("promise 5 behind the latest row")
+            shot("spark-time")
+            assert violations(page) == []
     finally:
         query.stop()
-    with query.console(open_page=False) as server:
+    with ConsoleServer(_watched(str(tmp_path / "checkpoint"))) as server:
         page.goto(server.url)
         expect(page.locator("#heading")).to_contain_text("ended")
+        page.get_by_role("link", name="Time").click()
+        expect(page.locator("#times .lived.final").first).to_be_visible()
+        expect(page.locator("#epochs")).to_contain_text("writing")
+
+
+def readings() -> cz.Stream:
+    """Cars of which some are late, and windows that are corrected when more come."""
+    at = [10**15 + (n * 400_000 if n % 25 or n < 100 else n * 400_000 - 90_000_000) for n in range(2_000)]
+    rows = {
+        "ts": pa.array(at, pa.timestamp("us")),
+        "road": [["A 9", HOSTILE][n % 2] for n in range(2_000)],
+        "speed": [30.0 + n * 13 % 60 for n in range(2_000)],
+    }
+    cars = cz.from_arrow(pa.table(rows), time="ts", punctuate=cz.delay("30s"), name="cars")
+    return cars.group_by("road").tumbling("1m").agg(n=cz.count(), speed=cz.avg("speed"))
+
+
+def test_the_times_of_a_query_are_looked_at(page: Any, shot: Any) -> None:
+    query = readings().query()
+    query.run()
+    with query.console(open_page=False, name="roads") as server:
+        page.goto(server.url)
+        page.get_by_role("link", name="Time").click()
+        expect(page.locator("#times .lived.final").first).to_be_visible()
+        expect(page.locator("#late")).to_contain_text("is below its lane's bound")
+        shot("time")
+        before = page.locator("#times").get_attribute("data-to")
+        page.get_by_role("link", name="Closer").click()
+        expect(page.locator("#times")).not_to_have_attribute("data-to", before)
+        assert "from=" in page.url
+        near = page.locator("#times").get_attribute("data-to")
+        box = page.locator("#times").bounding_box()
+        page.mouse.move(box["x"] + 100, box["y"] + 10)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 400, box["y"] + 10)
+        page.mouse.up()
+        expect(page.locator("#times")).not_to_have_attribute("data-to", near)
+        shot("time-near")
+        page.get_by_text("These rows as a table").click()
+        assert violations(page) == []
+        page.get_by_role("link", name="Next").click()
+        expect(page.locator("#late")).to_contain_text("page 2 of")
+        page.locator("#late").scroll_into_view_if_needed()
+        shot("late")
+        assert page.locator("main img").count() == 0
+        assert violations(page) == []

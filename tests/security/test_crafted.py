@@ -23,10 +23,10 @@ from caesura.events import Page, draw, parse
 from caesura.events.arrow_bytes import first_batch
 from caesura.expr.sql_text import from_text
 from caesura.io.places import Place
+from caesura.io.sinks.commits import read_commit
 from caesura.punctuation import cti
 from caesura.punctuation.parsing import parse_punctuation
 from caesura.runtime.packets.packet import Packet, decode, encode, rows_bytes, rows_packets
-from caesura.runtime.sinks.parquet import read_commit
 
 HOSTILE = 'a\x1b[2J\x1b]0;x\x07<script>alert(1)</script>"`;\n]-->x{{}}|\u202e\r\x9b1m'
 """Escapes of terminals, HTML, the end of a Mermaid label, a line of its own, and text that runs backwards."""

@@ -50,7 +50,9 @@ def console(
 
 
 def _watched(target: str) -> Watched:
+    from caesura.console.web.sink_folder import SinkFolder
     from caesura.console.web.watched import Watched
+    from caesura.console.web.written_times import WrittenTimes
     from caesura.runtime.inspect.trace import trace
     from caesura.runtime.metrics.figures import Figures
     from caesura.runtime.metrics.plan_shape import PlanShape
@@ -70,7 +72,11 @@ def _watched(target: str) -> Watched:
     check_folder(target)
     saved = SavedFigures(Place.of(target))
     about = f"on Spark, from {target}"
-    return Watched(saved.name or target, saved.shape, saved.read, about, speaker=_speaker(target))
+    folder = SinkFolder(saved.folder) if saved.folder else None
+    times = WrittenTimes(saved.shape, saved.board, folder)
+    return Watched(
+        saved.name or target, saved.shape, saved.read, about, speaker=_speaker(target), times=times
+    )
 
 
 def _speaker(checkpoint: str) -> Speaker | None:

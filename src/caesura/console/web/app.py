@@ -16,6 +16,7 @@ from caesura.console.web.looks import Looks
 from caesura.console.web.pages import Ways, check_page, panel, plan_page, told
 from caesura.console.web.plan_view import changing
 from caesura.console.web.speaking import feedback_page, form_of, said
+from caesura.console.web.time_page import TimePage
 from caesura.console.web.tracing import TracePage
 from caesura.console.web.updates import Texts, Updates
 from caesura.console.web.watched import Watched
@@ -41,6 +42,9 @@ class Console:
             Route("/stream", self.stream),
             Route("/static/{name}", self.static),
         ]
+        if watched.times is not None:
+            self._times = TimePage(watched.name, watched.times)
+            routes += [Route("/time", self.time), Route("/stream/time", self.time_stream)]
         if watched.speaker is not None:
             routes.append(Route("/feedback", self.feedback, methods=["GET", "POST"]))
         if watched.nodes:
@@ -55,6 +59,8 @@ class Console:
     def ways(self) -> Ways:
         """The pages that there are for this query."""
         ways = [("/", "Plan")]
+        if self.watched.times is not None:
+            ways.append(("/time", "Time"))
         if self.watched.speaker is not None:
             ways.append(("/feedback", "Feedback"))
         if self.watched.nodes:
@@ -76,6 +82,15 @@ class Console:
     def _texts(self, looked_at: str) -> Texts:
         look = self.looks.take()
         return {**dict(changing(self.watched.shape, look)), "panel": panel(self.watched, look, looked_at)}
+
+    def time(self, request: Request) -> Response:
+        """The output, arrivals, late rows, epochs and claims."""
+        return _html(self._times.page(self.ways, request.query_params))
+
+    async def time_stream(self, request: Request) -> Response:
+        """What changes on the page of time."""
+        asked = dict(request.query_params)
+        return self.updates.stream(lambda: dict(self._times.parts(asked)))
 
     async def feedback(self, request: Request) -> Response:
         """What stands, and a form to say more."""

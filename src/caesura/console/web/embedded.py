@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from caesura.console.web.embedded_times import LOOKS_FOR, EmbeddedTimes
 from caesura.console.web.watched import SeenRows, Watched
 from caesura.events.item import Item
 from caesura.events.page import Page
@@ -23,8 +24,6 @@ MAX_ROWS = 100
 """So many of the last rows of an edge are kept while somebody looks."""
 HEARD_WITHIN = 3.0
 """Seconds that whoever gives feedback waits for the query to hear it."""
-LOOKS_FOR = 10.0
-"""Seconds for which rows are kept after the last look."""
 
 
 class LastRows:
@@ -68,12 +67,16 @@ class EmbeddedWatch:
         self._seen: dict[int, tuple[Item, ...]] = {}
         """What was last seen of each step that somebody looks at."""
         self._claims, self._standing = 0, query.feedback()
+        self._times = EmbeddedTimes(query, self._errands)
         query.runner.onlookers.append(self)
 
     def watched(self) -> Watched:
         """The query, for the pages."""
         about = "in this process"
-        return Watched(self._name, self._shape, self.figures, about, self.rows, self, self._query.outputs)
+        nodes = self._query.outputs
+        return Watched(
+            self._name, self._shape, self.figures, about, self.rows, self, nodes, times=self._times
+        )
 
     def outputs(self) -> list[str]:
         """The outputs that feedback can be given on."""
@@ -114,6 +117,7 @@ class EmbeddedWatch:
         """Called by the thread that runs the query, when it stops working for a while."""
         self._errands.update()
         self._read()
+        self._times.rest()
 
     def _read(self) -> None:
         self._status = self._query.status()

@@ -23,8 +23,8 @@ Ways = list[tuple[str, str]]
 """Addresses and names of the other pages."""
 
 
-def frame(title: str, here: str, ways: Ways, *body: Markup, live: bool = False) -> Markup:
-    """A whole page."""
+def frame(title: str, here: str, ways: Ways, *body: Markup, stream: str | None = None) -> Markup:
+    """A whole page; what changes on it comes by a stream, where it has one."""
     links = [
         tag("a", {"href": href, "aria-current": "page" if href == here else None}, name)
         for href, name in ways
@@ -48,7 +48,7 @@ def frame(title: str, here: str, ways: Ways, *body: Markup, live: bool = False) 
         tag("span", {"class": "brand"}, "Caesura"),
         tag("nav", {"aria-label": "Pages"}, *links),
     )
-    main = tag("main", {"id": "main", "tabindex": -1, "data-live": here if live else None}, *body)
+    main = tag("main", {"id": "main", "tabindex": -1, "data-stream": stream}, *body)
     return joined((DOCTYPE, tag("html", {"lang": "en"}, head, tag("body", {}, skip, top, main))))
 
 
@@ -75,7 +75,7 @@ def plan_page(watched: Watched, placed: PlacedPlan, look: Look, looked_at: str, 
     )
     side = tag(
         "aside",
-        {"id": "panel", "tabindex": -1, "aria-label": "What was chosen"},
+        {"id": "panel", "tabindex": -1, "aria-label": "What was chosen", "data-markup": True},
         panel(watched, look, looked_at),
     )
     whole = tag(
@@ -93,7 +93,7 @@ def plan_page(watched: Watched, placed: PlacedPlan, look: Look, looked_at: str, 
         tag("div", {"class": "bar"}, legend(), tools),
         tag("div", {"class": "split"}, picture, side),
         whole,
-        live=True,
+        stream="/stream",
     )
 
 

@@ -15,6 +15,7 @@ from caesura.runtime.metrics.plan_shape import PlanShape
 
 if TYPE_CHECKING:
     from caesura.console.web.speaking import Speaker
+    from caesura.console.web.times import TimeView
     from caesura.console.web.tracing import Tracer
 
 
@@ -46,3 +47,5 @@ class Watched:
     """The outputs of the plan, to be checked and explained, where it is known here."""
     tracer: Tracer | None = None
     """Traces rows of the sources through the plan, where these can be read again."""
+    times: TimeView | None = None
+    """Its output, arrivals, late rows, epochs and claims, where they can be seen."""

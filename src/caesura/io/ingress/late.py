@@ -142,13 +142,27 @@ class LateTable:
         tables = [*self.pages.take(), *([self._in_memory()] if self.rows.live else [])]
         return pa.concat_tables(tables) if tables else None
 
+    def peek(self, first: int, count: int) -> pa.Table | None:
+        """Some of the rows that wait to be asked for, and go on waiting; None where there are no such."""
+        aside = self.pages.peek(first, count)
+        seen = sum(table.num_rows for table in aside)
+        start = max(0, first - self.pages.live)
+        keep = np.flatnonzero(self.rows.alive)[start : start + count - seen]
+        tables = [*aside, *([self._table(keep)] if len(keep) else [])]
+        return pa.concat_tables(tables) if tables else None
+
     def _in_memory(self) -> pa.Table:
         """The rows in memory, taken out."""
         keep = np.flatnonzero(self.rows.alive)
-        batch = self.rows.payload.take(keep)
-        lane, offset = (pa.array(self.rows.get(name)[keep]) for name in ("lane", "offset"))
+        table = self._table(keep)
         self.rows.kill(keep)
         self.rows.compact()
+        return table
+
+    def _table(self, keep: I64) -> pa.Table:
+        """Some of the rows in memory."""
+        batch = self.rows.payload.take(keep)
+        lane, offset = (pa.array(self.rows.get(name)[keep]) for name in ("lane", "offset"))
         columns = [batch.column(0), lane, offset, *batch.columns[1:]]
         names = ["reason", "lane", "offset", *batch.schema.names[1:]]
         return pa.table(columns, names=names)

@@ -74,6 +74,16 @@ class LatePages(RowState):
             self.drop()
         return taken
 
+    def peek(self, first: int, count: int) -> list[pa.Table]:
+        """Some of the rows, which stay; only the files that have them are opened."""
+        found, before = [], 0
+        for name, rows in self._files:
+            start, end = max(first, before) - before, min(first + count, before + rows) - before
+            if start < end:
+                found.append(self._read(name).slice(start, end - start))
+            before += rows
+        return found
+
     def _read(self, name: str) -> pa.Table:
         return pa.ipc.open_file(pa.memory_map(str(self._place() / name))).read_all()
 

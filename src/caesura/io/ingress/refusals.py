@@ -96,6 +96,36 @@ class Refusals:
             self.table.add(page.take(rows), reason, lane=lane.number, offsets=offsets[rows])
 
 
+BELOW = r" is below its lane's bound "
+TICKS, SECONDS = BELOW + r"(?P<t>-?\d{1,18})$", BELOW + r"(?P<t>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)"
+MICROSECONDS = r"\.(?P<t>\d{6})$"
+DEFINITE = r"^came after definite: time < (?P<t>-?\d{1,18})$"
+
+
+def behind_bound(late: pa.Table, time: pa.DataType) -> I64:
+    """How far late rows lie behind the bound that their reason names; 0 where it names none.
+
+    >>> late = {"reason": ["time 2 is below its lane's bound 7", "time is null"], "LE": [2, None]}
+    >>> behind_bound(pa.table(late, pa.schema([("reason", pa.string()), ("LE", pa.int64())])), pa.int64())
+    array([5, 0])
+    """
+    reasons, starts = (late.column(name).combine_chunks() for name in ("reason", "LE"))
+    if pa.types.is_integer(time):
+        bound, starts = _told(reasons, TICKS).cast(pa.int64()), starts.cast(pa.int64())
+    else:
+        seconds = pc.strptime(_told(reasons, SECONDS), "%Y-%m-%d %H:%M:%S", "us", error_is_null=True)
+        fraction = pc.fill_null(_told(reasons, MICROSECONDS).cast(pa.int64()), 0)
+        bound = pc.add(seconds.cast(pa.int64()), fraction)
+        starts = starts.cast(pa.timestamp("us", getattr(starts.type, "tz", None))).cast(pa.int64())
+    bound = pc.coalesce(bound, _told(reasons, DEFINITE).cast(pa.int64()))
+    behind: I64 = np.maximum(np.asarray(pc.fill_null(pc.subtract(bound, starts), 0)), 0)
+    return behind
+
+
+def _told(reasons: pa.Array, pattern: str) -> pa.Array:
+    return pc.struct_field(pc.extract_regex(reasons, pattern), "t")
+
+
 def below_bound(sync: I64, bound: I64, time: pa.DataType) -> pa.Array:
     """Why rows are late that lie below their lane's bound, in words."""
     return pc.binary_join_element_wise(

@@ -39,6 +39,8 @@ class Sink(ABC):
     """What of an epoch that runs again: nothing, or whoever takes it may have seen some of it before."""
     at_home: ClassVar[bool] = False
     """Whether what it takes must stay in the process that has started the query."""
+    folder: str = ""
+    """Where its commits name Parquet files that others can read; empty where none do."""
     board: Board
     """How the query stands, as of the last epoch; the host writes it."""
     receives: ClassVar[str] = "take(epoch) of an EpochSink, or commit(epoch, parts) of a TableSink"

@@ -54,6 +54,7 @@ class DurableQuery(Query):
     ) -> None:
         self._sink = TakenOutput() if sink is None else sink
         self._sink.reach()
+        self.folder = self._sink.folder
         super().__init__(outputs, schedule=schedule, speculate=speculate)
         for reader in self.parts.readers.values():
             reader.ends = not reader.grows

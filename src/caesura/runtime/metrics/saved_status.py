@@ -23,14 +23,18 @@ STATUS, PLAN = "status.json", "plan.json"
 REMEDY = "Take it away: the next start, or epoch, writes it anew."
 
 
-def save_shape(checkpoint: Place, shape: PlanShape, *, name: str, timed: bool) -> None:
-    """Writes the plan that a query is started with."""
-    told = {"name": name, "timed": timed, "began": time.time(), "steps": shape.to_json()}
+def save_shape(checkpoint: Place, shape: PlanShape, *, name: str, timed: bool, folder: str = "") -> None:
+    """Writes the plan that a query is started with, and the folder that its sink writes into."""
+    own = {"name": name, "timed": timed, "began": time.time(), "folder": folder}
+    told = {**own, "steps": shape.to_json()}
     (checkpoint / PLAN).put(json.dumps(told).encode())
 
 
 def save_status(checkpoint: Place, board: Board, epoch: int, seconds: float) -> None:
     """Writes how a query stands behind an epoch that took so many seconds to write."""
+    if not board.course:
+        board.course = saved_board(checkpoint).course  # of an earlier start
+    board.note_epoch(epoch, seconds, time.time())
     told = {**board.to_json(), "epoch": epoch, "seconds": seconds, "at": time.time()}
     (checkpoint / STATUS).put(json.dumps(told).encode())
 
@@ -61,7 +65,13 @@ class SavedFigures:
         self._rate: ReadRate | None = None
         """From the first look on: what was read before says nothing of how fast."""
         self.shape, self.name = PlanShape.from_json(told["steps"]), str(told["name"])
+        self.folder = str(told.get("folder", ""))
+        """Where the sink writes; empty where that is no folder."""
         self._timed, self._began = bool(told["timed"]), float(told["began"])
+
+    def board(self) -> Board:
+        """What all buckets had told as of the last epoch."""
+        return saved_board(self._checkpoint)
 
     def read(self) -> Figures:
         """The query as of its last epoch."""

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from caesura.runtime.graph.cell import Cell
 
 log = logging.getLogger("caesura.epochs")
+COURSE = 120
+"""How many of the last epochs are known one by one."""
 
 
 @dataclass(frozen=True)
@@ -215,16 +217,29 @@ class Board:
         self._reports: dict[str, Mapping[str, Any]] = {}
         self._unread: dict[str, tuple[int, int, int]] = {}
         self._forgotten: dict[str, int] = {}
+        self.course: list[dict[str, Any]] = []
+        """How each source stood behind the last epochs: when, rows, late rows, latest time, promise."""
+
+    def note_epoch(self, epoch: int, seconds: float, at: float) -> None:
+        """An epoch was written, in so many seconds; the oldest that is known is forgotten."""
+        sources = {
+            name: [one.rows, one.late, one.latest, one.promised]
+            for name, one in self.status().sources.items()
+        }
+        told = {"epoch": epoch, "at": round(at, 3), "seconds": round(seconds, 3), "sources": sources}
+        self.course = [*self.course, told][-COURSE:]
 
     def to_json(self) -> dict[str, Any]:
         """Everything on it, as plain values."""
-        return {"reports": self._reports, "unread": self._unread, "forgotten": self._forgotten}
+        own = {"reports": self._reports, "unread": self._unread, "forgotten": self._forgotten}
+        return {**own, "course": self.course}
 
     @staticmethod
     def from_json(told: Mapping[str, Any]) -> Board:
         """The board that told this."""
         made = Board()
         made._reports, made._forgotten = told["reports"], told["forgotten"]
+        made.course = list(told.get("course", ()))
         made._unread = {source: (rows, size, first) for source, (rows, size, first) in told["unread"].items()}
         return made
 

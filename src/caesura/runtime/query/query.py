@@ -17,7 +17,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -66,6 +66,9 @@ FEED_BYTES = 1 << 28
 
 class Query(Closing):
     """Runs the nodes behind some outputs; equal sub-plans run once."""
+
+    folder = ""
+    """Where its sink keeps Parquet files that others can read; empty where it has no such sink."""
 
     def __init__(
         self,
@@ -273,6 +276,10 @@ class Query(Closing):
         items = tap[:]
         tap.clear()
         return items
+
+    def untaken(self, output: str) -> Sequence[Item]:
+        """What came out since the last `take`, and stays to be taken; nothing where claims are waited for."""
+        return self._taps[output] if self.claiming is None else ()
 
     def table(self, output: str = "out") -> pa.Table:
         """What came out so far, as a history with LE and RE: an Arrow table; a null RE never ends."""

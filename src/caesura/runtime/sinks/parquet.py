@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -13,9 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from caesura.errors import StreamError
-from caesura.events.chunks import later as later_format
 from caesura.io.places import Place
-from caesura.io.places.json_files import read_json
+from caesura.io.sinks.commits import COMMIT_FORMAT, read_commit
 from caesura.io.sinks.partitions import check_partition, partitions, with_partition
 from caesura.io.sinks.protocol import LATE, Part, TableSink
 from caesura.io.sinks.rows import row_schema
@@ -23,10 +22,7 @@ from caesura.plan import Node
 from caesura.runtime.metrics.status import Board
 
 LAST, OWNER, FENCE = "last", "query", "fence"
-COMMIT_FORMAT = 1
-"""The number of the form of commits; those of 0.1.0 had none, and no hashes."""
 OWNER_REMEDY = "Write the 'id' of 'metadata' of the checkpoint into it; every commit has it as 'query'."
-COMMIT_REMEDY = "Put back the commit as it was, or write into a new folder with a new checkpoint."
 LATE_LOOKED_THROUGH_EVERY = 100
 """Late rows are looked through once in so many epochs."""
 
@@ -78,6 +74,10 @@ class ParquetSink(TableSink):
     """The id of the query that the folder belongs to; empty for a batch."""
 
     _begun: bool = field(default=False, init=False, repr=False)
+
+    @property
+    def folder(self) -> str:  # type: ignore[override]
+        return str(self._place.absolute())
 
     @property
     def _place(self) -> Place:
@@ -229,29 +229,6 @@ def _no_commit(commits: Place, epoch: int) -> StreamError:
         f"'{commits / f'{epoch:06d}.json'}' is gone, so whoever reads the output has lost that epoch's rows.",
         remedy="Put it back and start again, or write into a new folder with a new checkpoint.",
     )
-
-
-def read_commit(file: Place) -> dict[str, Any]:
-    """What a commit says."""
-    content: dict[str, Any] = read_json(file, COMMIT_REMEDY, wants=("epoch", "files"))
-    number = content.get("format", 0)
-    if isinstance(number, int) and number > COMMIT_FORMAT:
-        raise later_format(f"'{file}'", number, COMMIT_FORMAT)
-    if not isinstance(content["files"], list) or not all(map(_is_part, content["files"])):
-        raise StreamError(f"'{file}' is not whole: it names what no sink writes.", remedy=COMMIT_REMEDY)
-    return content
-
-
-def _is_part(told: Any) -> bool:
-    """Whether an entry of a commit is a file below the output: whoever reads it opens what it names."""
-    if not isinstance(told, dict) or not set(told) <= {field.name for field in fields(Part)}:
-        return False
-    names = [told.get("output"), told.get("file")]
-    return all(map(_is_below, names)) and isinstance(told.get("rows"), int)
-
-
-def _is_below(name: Any) -> bool:
-    return isinstance(name, str) and name != "" and not name.startswith("/") and ".." not in name.split("/")
 
 
 def _number(file: Place, nothing: int = 0) -> int:

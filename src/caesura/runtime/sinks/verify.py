@@ -11,8 +11,9 @@ import hashlib
 
 from caesura.errors import StreamError
 from caesura.io.places import Place
+from caesura.io.sinks.commits import read_commit
 from caesura.io.sinks.protocol import LATE, Part
-from caesura.runtime.sinks.parquet import checked_commits, read_commit
+from caesura.runtime.sinks.parquet import checked_commits
 
 
 def committed_flaws(folder: Place) -> tuple[int, list[str]]:

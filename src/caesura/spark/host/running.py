@@ -30,7 +30,7 @@ from caesura.runtime.feedback.consumer import StandingFeedback
 from caesura.runtime.metrics.plan_shape import PlanShape
 from caesura.runtime.metrics.saved_status import save_shape, saved_board
 from caesura.runtime.metrics.served import timed
-from caesura.runtime.metrics.status import Board, ReadRate, Status
+from caesura.runtime.metrics.status import COURSE, Board, ReadRate, Status
 from caesura.runtime.query.closing import Closing
 from caesura.runtime.query.result import Output, Result, delivered
 from caesura.runtime.sinks.held import held_table
@@ -91,6 +91,8 @@ class SparkQuery(Closing):
         """What went wrong in an epoch on the driver, as ours."""
         self._began, self._rate = time.time(), ReadRate()
         self._endpoint: MetricsEndpoint | None = None
+        self._parts: dict[int, dict[str, float]] = {}
+        """What the last epochs spent their seconds on, as far as somebody asked."""
         self.shape = PlanShape(())
         """Its plan, in words."""
 
@@ -227,6 +229,20 @@ class SparkQuery(Closing):
             last = self.query.lastProgress
         return {} if last is None else dict(last)
 
+    def _epoch_parts(self) -> dict[int, dict[str, float]]:
+        """What each of the last epochs spent its seconds on, as Spark tells."""
+        last = self.progress().get("batchId", -1)
+        if last not in self._parts:
+            with asking_spark():
+                recent = [dict(one) for one in self.query.recentProgress]
+            for one in recent:
+                spent = {part: ms / 1000 for part, ms in one["durationMs"].items()}
+                if "addBatch" in spent:
+                    self._parts[one["batchId"]] = spent
+            self._parts = dict(sorted(self._parts.items())[-COURSE:])
+            self._parts.setdefault(last, {})
+        return self._parts
+
     def status(self) -> Status:
         """How the query stands: rates, and for each step rows, state, promises; `to_json` for programs."""
         status, last = self._board().status(), self.progress()
@@ -250,11 +266,16 @@ class SparkQuery(Closing):
         This machine alone may look, unless ``host`` is another address: then a ``password_file`` is needed.
         """
         from caesura.console.web.opening import opened
+        from caesura.console.web.sink_folder import SinkFolder
         from caesura.console.web.watched import Watched
+        from caesura.console.web.written_times import WrittenTimes
 
         speaker = CheckpointSpeaker(self.consumer) if self.consumer.reached else None
-        nodes = self.outputs
-        watched = Watched(self.name, self.shape, self._figures, "on Spark", speaker=speaker, nodes=nodes)
+        folder = SinkFolder(self.sink.folder) if self.sink.folder else None
+        times = WrittenTimes(self.shape, self._board, folder, self._epoch_parts)
+        watched = Watched(
+            self.name, self.shape, self._figures, "on Spark", None, speaker, self.outputs, times=times
+        )
         return opened(
             watched,
             host=host,
@@ -332,7 +353,7 @@ def start(
         secret = secret_of_checkpoint(place)
         stages = save_plan(place, job.stages, buckets, partitions)
         shape = shape_of_job(stages, buckets)
-        save_shape(place, shape, name=name or "", timed=timed(nodes.values()))
+        save_shape(place, shape, name=name or "", timed=timed(nodes.values()), folder=target.folder)
         job = dataclasses.replace(job, stages=stages, secret=secret, fence=lease.number)
         options: dict[str, Any] = {"trigger": trigger, "limits": limits, "lease": lease, "name": name or ""}
         made = launch(job, nodes, spark, target, place, **options)
