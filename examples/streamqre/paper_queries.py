@@ -15,21 +15,8 @@ from __future__ import annotations
 import pyarrow as pa
 
 from caesura.expr import Expr, col, lit, when
-from caesura.qre.language.build import (
-    apply,
-    atom,
-    combine,
-    iter1,
-    iter_,
-    iter_last,
-    map_collect,
-    match,
-    or_,
-    partition,
-    split,
-    wnd,
-    wnd_count,
-)
+from caesura.qre.language.build import apply, atom, combine, iter1, iter_, or_, split
+from caesura.qre.language.derived import iter_last, map_collect, match, partition, wnd, wnd_count
 from caesura.qre.language.folds import avg, count, custom, interpolated_avg, max_, sum_
 from caesura.qre.language.items import TICK, Items, items
 from caesura.qre.language.query import Query

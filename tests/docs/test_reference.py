@@ -7,12 +7,13 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 import caesura as cz
-from caesura import api, functions
+from caesura import api, functions, qre
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 NOTES = ("Promises", "State", "Feedback", "Spark")
@@ -128,8 +129,8 @@ def test_every_method_of_a_stream_stands_on_a_page() -> None:
         assert [name for name, method in members(thing) if inspect.unwrap(method) not in there] == []
 
 
-@pytest.mark.parametrize("page", ["expressions", "functions", "aggregates"])
-def test_what_computes_a_value_is_told_whole(page: str) -> None:
+@pytest.mark.parametrize("page", ["expressions", "functions", "aggregates", "patterns"])
+def test_what_stands_on_a_page_of_values_and_patterns_is_told_whole(page: str) -> None:
     assert report(documented(page)) == {}
 
 
@@ -138,3 +139,9 @@ def test_every_function_and_method_of_an_expression_stands_on_a_page() -> None:
     there = {inspect.unwrap(f) for page in pages for _, f in documented(page)}
     public = [*members(cz.Expr), *((name, getattr(functions, name)) for name in functions.__all__)]
     assert [name for name, f in public if inspect.unwrap(f) not in there] == []
+
+
+@pytest.mark.parametrize("room", [qre], ids=lambda room: str(room.__name__))
+def test_every_public_name_of_a_room_stands_on_a_page(room: ModuleType) -> None:
+    pages = "".join(page.read_text() for page in REFERENCE.glob("*.md"))
+    assert [name for name in room.__all__ if not re.search(rf":: {room.__name__}\.{name}\n", pages)] == []

@@ -12,7 +12,7 @@ from caesura.expr import Expr, col, lit, when
 from caesura.qre.checking.checking import letters_of
 from caesura.qre.checking.positions import bits, positions
 from caesura.qre.language import build as q
-from caesura.qre.language import folds
+from caesura.qre.language import derived, folds
 from caesura.qre.language.items import Items, items, tagged
 from caesura.qre.language.query import Query
 from caesura.qre.language.regex import letter, seq, star
@@ -189,11 +189,11 @@ def scalar(rng: random.Random, depth: int, of: Items, **options: bool) -> Query:
         case "apply":
             return q.apply(again(), when(col("_0") > 2, col("_0") - 1).otherwise(0))
         case "last":
-            return q.iter_last(again())
+            return derived.iter_last(again())
         case "twice":
             return q.iter_n(again(), rng.choice([0, 1, 2]), folds.sum_())
     if options.get("windows") and kind == "wnd":
-        return q.wnd(again(), rng.choice([1, 2, 3]), _fold(rng))
+        return derived.wnd(again(), rng.choice([1, 2, 3]), _fold(rng))
     if options.get("maps") and kind == "maps":
         return _collected(rng, depth, of, options)
     return again()
@@ -218,22 +218,22 @@ KINDS = [
 def _collected(rng: random.Random, depth: int, of: Items, options: dict[str, bool]) -> Query:
     sync = col("k") == 2
     keyed = q.atom(col("k") != 2, rng.choice(VALUES), items=of)
-    end = q.match(sync, items=of)
+    end = derived.match(sync, items=of)
     body = q.split(q.iter1(keyed, _fold(rng)), end, op=col("_0"))
     if rng.random() < 0.5:
-        idle = q.match(star(seq(star(col("k") != 2), sync)), items=of)
+        idle = derived.match(star(seq(star(col("k") != 2), sync)), items=of)
         body = q.split(idle, body, op=col("_1"))
     elif rng.random() < 0.5:
         body = q.split(_before_the_first(rng, sync, of), body, op=_join(rng))
     pick = rng.choice([rel().count(), rel().max(), rel().sum(), rel().filter(col("value") > 1).count()])
     every = rng.choice([None, letter(sync), seq(sync, sync)])
-    return q.apply(q.map_collect(sync, "key", body, every=every), pick)
+    return q.apply(derived.map_collect(sync, "key", body, every=every), pick)
 
 
 def _before_the_first(rng: random.Random, sync: Expr, of: Items) -> Query:
     """What is made of synchronisation items alone: keys that have seen nothing else share it."""
     some = q.atom(sync, rng.choice(VALUES), items=of)
-    return q.wnd(some, 2, folds.sum_()) if rng.random() < 0.4 else q.iter_(some, _fold(rng))
+    return derived.wnd(some, 2, folds.sum_()) if rng.random() < 0.4 else q.iter_(some, _fold(rng))
 
 
 def _fold(rng: random.Random) -> folds.Fold:
@@ -262,7 +262,7 @@ def _around(rng: random.Random, depth: int) -> Query:
         ["iter", "iter1", "split", "split_after", "twice", "or", "combine", "last", "wnd", "op"]
     ):
         case "wnd":
-            return q.wnd(inner, rng.choice([1, 2, 3]), _fold(rng), first=rng.choice([None, None, own]))
+            return derived.wnd(inner, rng.choice([1, 2, 3]), _fold(rng), first=rng.choice([None, None, own]))
         case "iter":
             return q.iter_(inner, _fold(rng))
         case "iter1":
@@ -278,7 +278,7 @@ def _around(rng: random.Random, depth: int) -> Query:
         case "combine":
             return q.combine(inner, rng.choice([q.apply(inner, col("_0") + 1), inner]), op=_join(rng))
         case "last":
-            return q.iter_last(q.split(own, inner, op=_join(rng)))
+            return derived.iter_last(q.split(own, inner, op=_join(rng)))
     return q.iter_(inner, 1, col("acc") * 2 - col("x").coalesce(0))
 
 
@@ -286,7 +286,7 @@ def maps_in_maps(rng: random.Random) -> Query:
     """A well-typed query with maps inside maps, or inside a partition."""
     while True:
         try:
-            inner = q.partition(_map_within(rng, 1), by="key", again=rng.random() < 0.5)
+            inner = derived.partition(_map_within(rng, 1), by="key", again=rng.random() < 0.5)
             return rng.choice([inner, _map_of_maps(rng, rng.choice([1, 1, 2]))])
         except CaesuraError:
             continue
@@ -295,12 +295,12 @@ def maps_in_maps(rng: random.Random) -> Query:
 def _map_of_maps(rng: random.Random, depth: int) -> Query:
     made = _map_within(rng, depth)
     every = rng.choice([None, None, letter(col("k") == 2), seq(col("k") == 2, col("k") == 2)])
-    maps = q.map_collect(col("k") == 2, "key", made, every=every)
+    maps = derived.map_collect(col("k") == 2, "key", made, every=every)
     shape = rng.choice(["plain", "last", "apply", "iter", "split"])
     if shape == "plain":
         return maps
     if shape == "last":
-        return q.iter_last(maps)
+        return derived.iter_last(maps)
     one = q.apply(maps, rng.choice([rel().count(), rel().max(), rel().sum()]))
     if shape == "iter":
         return q.iter1(one, _fold(rng))
@@ -311,25 +311,27 @@ def _map_of_maps(rng: random.Random, depth: int) -> Query:
 
 def _map_within(rng: random.Random, depth: int) -> Query:
     """What a map, or a partition, may have inside: a number made of maps by another key."""
-    sync, end = col("k") == rng.choice([1, 2, 2]), q.match(col("k") == 2, items=ITEMS)
+    sync, end = col("k") == rng.choice([1, 2, 2]), derived.match(col("k") == 2, items=ITEMS)
     keyed = q.iter1(q.atom(~sync, rng.choice(VALUES), items=ITEMS), _fold(rng))
-    body = q.split(keyed, q.match(sync, items=ITEMS), op=col("_0"))
+    body = q.split(keyed, derived.match(sync, items=ITEMS), op=col("_0"))
     if rng.random() < 0.4:
-        body = q.split(q.match(star(seq(star(~sync), sync)), items=ITEMS), body, op=col("_1"))
+        body = q.split(derived.match(star(seq(star(~sync), sync)), items=ITEMS), body, op=col("_1"))
     if depth > 1:
         deeper = _map_within(rng, depth - 1)
-        body = q.split(q.match(~sync, items=ITEMS), deeper, op=col("_1"))
+        body = q.split(derived.match(~sync, items=ITEMS), deeper, op=col("_1"))
     by = rng.choice(["w", "w", "x"])
-    maps = q.map_collect(sync, {"by": col(by)}, body, every=rng.choice([None, letter(sync), seq(sync, sync)]))
+    maps = derived.map_collect(
+        sync, {"by": col(by)}, body, every=rng.choice([None, letter(sync), seq(sync, sync)])
+    )
     one = q.apply(maps, rng.choice([rel().count(), rel().max(), rel().sum(), rel().avg()]))
     first = q.atom(rng.choice([col("k") != 2, col("k") == 0]), rng.choice(VALUES), items=ITEMS)
     shape = rng.choice(["own", "own", "iter", "tail", "idle"])
     if shape == "iter":
         return q.split(first, q.iter1(one, _fold(rng)), op=_join(rng))
     if shape == "tail":
-        return q.split(one, q.match(seq(star(col("k") == 0), col("k") == 2), items=ITEMS), op=col("_0"))
+        return q.split(one, derived.match(seq(star(col("k") == 0), col("k") == 2), items=ITEMS), op=col("_0"))
     if shape == "idle":
-        idle = q.match(star(seq(star(col("k") != 2), col("k") == 2)), items=ITEMS)
+        idle = derived.match(star(seq(star(col("k") != 2), col("k") == 2)), items=ITEMS)
         return q.split(idle, q.split(first, one, op=_join(rng)), op=col("_1"))
     ended = q.split(first, one, op=_join(rng))
     return ended if rng.random() < 0.7 else q.split(ended, end, op=col("_0"))
@@ -349,13 +351,13 @@ def _slid_inside(rng: random.Random) -> Query:
     longer = q.split(a, b, op=col("_1"))
     piece = rng.choice([lambda: a, lambda: q.or_(a, b), lambda: q.or_(a, longer), lambda: longer])()
     own = folds.custom(0, col("acc") * 2 - col("x").coalesce(1))
-    slid = q.wnd(piece, rng.choice([2, 3, 4]), rng.choice([_fold(rng), _fold(rng), own]))
+    slid = derived.wnd(piece, rng.choice([2, 3, 4]), rng.choice([_fold(rng), _fold(rng), own]))
     end = q.atom(rng.choice(PREDICATES), items=ITEMS)
     shape = rng.choice(["before", "iter", "after", "twice", "last"])
     if shape in ("after", "last"):
         after = q.split(end, slid, op=col("_1"))
-        return after if shape == "after" else q.iter_last(after)
+        return after if shape == "after" else derived.iter_last(after)
     ended = q.split(slid, end, op=col("_0"))
     if shape == "iter":
         return q.iter1(ended, _fold(rng))
-    return ended if shape == "before" else q.wnd(ended, 2, _fold(rng))
+    return ended if shape == "before" else derived.wnd(ended, 2, _fold(rng))

@@ -20,26 +20,11 @@ from caesura.expr import Column
 from caesura.misuse import checked, checked_methods
 from caesura.qre.checking.checking import check
 from caesura.qre.engine.evaluation import Evaluator, evaluate, explain
-from caesura.qre.language.build import (
-    apply,
-    atom,
-    combine,
-    iter1,
-    iter_last,
-    iter_n,
-    map_collect,
-    match,
-    or_,
-    part,
-    partition,
-    split,
-    value,
-    wnd,
-    wnd_count,
-)
-from caesura.qre.language.build import filter_ as filter
+from caesura.qre.language.build import apply, atom, combine, iter1, iter_n, or_, part, split, value
 from caesura.qre.language.build import iter_ as iter
-from caesura.qre.language.build import map_ as map
+from caesura.qre.language.derived import filter_ as filter
+from caesura.qre.language.derived import iter_last, map_collect, match, partition, wnd, wnd_count
+from caesura.qre.language.derived import map_ as map
 from caesura.qre.language.folds import Fold, avg, count, custom, discounted, interpolated_avg, linreg, stddev
 from caesura.qre.language.folds import max_ as max
 from caesura.qre.language.folds import min_ as min

@@ -30,7 +30,30 @@ from caesura.qre.language.types import Opaque, Record, columns, to_arrow
 
 
 def check(query: q.Query) -> None:
-    """Refuses a query that is not well typed; its items must be known."""
+    """Refuses a query that is not well typed, or could read a stream in two ways.
+
+    Parameters
+    ----------
+    query
+        What is looked at; its items must be known.
+
+    Raises
+    ------
+    PlanError
+        With the part, the reason and the remedy; where it is ambiguous, with the shortest such stream.
+
+    Notes
+    -----
+    A query is checked when it is built where its items are known, so that most users never call this.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from caesura import col, qre
+    >>> items = qre.items(pa.schema([("v", pa.int64())]))
+    >>> v = qre.atom(op=col("v"), items=items)
+    >>> qre.check(qre.iter(v, qre.sum()))
+    """
     if queried("check", query).items is None:
         raise PlanError(
             "the items of this query are not known.", remedy="Call query.on(qre.items(schema)) first."

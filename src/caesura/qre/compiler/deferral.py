@@ -132,7 +132,7 @@ class MapBuilder(Builder):
 
     def _map(self, query: MapCollect) -> AutomatonPiece:
         """The rate alone; its threads' value is the map that is there when they arrive at an end."""
-        from caesura.qre.language.build import match
+        from caesura.qre.language.derived import match
 
         number = len(self.maps)
         self.maps.append(query)

@@ -20,7 +20,7 @@ from caesura.qre.engine.pattern import PatternStage
 from caesura.qre.engine.pipe import PipeMachine
 from caesura.qre.engine.plain import PlainMachine
 from caesura.qre.engine.sketch import SketchMachine, ends_once, sketched
-from caesura.qre.language.build import iter_last
+from caesura.qre.language.derived import iter_last
 from caesura.qre.language.query import Partition, Pipe, Query
 from caesura.qre.language.types import MapOf, to_arrow
 

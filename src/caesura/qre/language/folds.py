@@ -65,11 +65,39 @@ class Fold:
 
 
 def custom(init: Any, step: Any, *, combine: Any = None, evict: Any = None, finish: Any = None) -> Fold:
-    """A fold of the user's own; with ``combine`` or ``evict`` windows over it slide in constant time.
+    """A fold of your own.
 
-    ``combine`` makes one of the folds ``a`` and ``b`` of two stretches. ``evict`` takes the oldest value
-    ``x`` out of the fold ``acc`` of a stretch: what is left is the fold of the others. It is used where
-    folds are whole numbers, for which adding and taking away cancel.
+    Parameters
+    ----------
+    init
+        The value that it begins with; a dict is a record.
+    step
+        What becomes of the value so far, ``acc``, and the next one, ``x``.
+    combine
+        What becomes of the folds ``a`` and ``b`` of two stretches, one behind the other.
+    evict
+        The fold ``acc`` of a stretch without its oldest value ``x``.
+    finish
+        The answer, of the last ``acc``; without it that is the answer.
+
+    Returns
+    -------
+    Fold
+        For `iter`, `iter1`, `iter_n` and `wnd`.
+
+    Notes
+    -----
+    With ``combine`` or ``evict`` windows over it slide in constant time; otherwise each is folded anew.
+    ``evict`` is used where folds are whole numbers, for which adding and taking away cancel.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from caesura import col, qre
+    >>> items = qre.items(pa.schema([("v", pa.int64())]))
+    >>> v = qre.atom(op=col("v"), items=items)
+    >>> qre.evaluate(qre.iter(v, qre.custom(1, col("acc") * col("x"))), pa.record_batch({"v": [1, 2, 3]}))
+    [1, 2, 6]
     """
     return Fold(
         CUSTOM,
@@ -82,28 +110,123 @@ def custom(init: Any, step: Any, *, combine: Any = None, evict: Any = None, fini
 
 
 def sum_() -> Fold:
-    """The sum; 0 of nothing."""
+    """The sum of the values.
+
+    Returns
+    -------
+    Fold
+        For `iter`, `iter1`, `iter_n` and `wnd`; 0 of nothing.
+
+    Notes
+    -----
+    State: a number. Nulls are left out. A window over it slides in constant time.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from caesura import col, qre
+    >>> items = qre.items(pa.schema([("v", pa.int64())]))
+    >>> v = qre.atom(op=col("v"), items=items)
+    >>> qre.evaluate(qre.iter(v, qre.sum()), pa.record_batch({"v": [1, 2, 3]}))
+    [1, 3, 6]
+    """
     value = X.coalesce(0)
     return Fold("sum", constant(0), operation(ACC + value), None, operation(A + B), operation(ACC - value))
 
 
 def count() -> Fold:
-    """How many pieces there are."""
+    """How many pieces there are.
+
+    Returns
+    -------
+    Fold
+        For `iter`, `iter1`, `iter_n` and `wnd`; 0 of nothing.
+
+    Notes
+    -----
+    State: a number. Pieces whose value is null count too. A window over it slides in constant time.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from caesura import col, qre
+    >>> items = qre.items(pa.schema([("v", pa.int64())]))
+    >>> v = qre.atom(op=col("v"), items=items)
+    >>> qre.evaluate(qre.iter(v, qre.count()), pa.record_batch({"v": [1, 2, 3]}))
+    [1, 2, 3]
+    """
     return Fold("count", constant(0), operation(ACC + 1), None, operation(A + B), operation(ACC - 1))
 
 
 def min_() -> Fold:
-    """The least value; null of nothing."""
+    """The least value.
+
+    Returns
+    -------
+    Fold
+        For `iter`, `iter1`, `iter_n` and `wnd`; null of nothing.
+
+    Notes
+    -----
+    State: a value. Nulls are left out. A window over it slides in constant time.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from caesura import col, qre
+    >>> items = qre.items(pa.schema([("v", pa.int64())]))
+    >>> v = qre.atom(op=col("v"), items=items)
+    >>> qre.evaluate(qre.iter(v, qre.min()), pa.record_batch({"v": [1, 2, 3]}))
+    [1, 1, 1]
+    """
     return Fold("min", constant(None), operation(ACC.least(X)), None, operation(A.least(B)))
 
 
 def max_() -> Fold:
-    """The greatest value; null of nothing."""
+    """The greatest value.
+
+    Returns
+    -------
+    Fold
+        For `iter`, `iter1`, `iter_n` and `wnd`; null of nothing. NaN is above every number.
+
+    Notes
+    -----
+    State: a value. Nulls are left out. A window over it slides in constant time.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from caesura import col, qre
+    >>> items = qre.items(pa.schema([("v", pa.int64())]))
+    >>> v = qre.atom(op=col("v"), items=items)
+    >>> qre.evaluate(qre.iter(v, qre.max()), pa.record_batch({"v": [1, 2, 3]}))
+    [1, 2, 3]
+    """
     return Fold("max", constant(None), operation(ACC.greatest(X)), None, operation(A.greatest(B)))
 
 
 def avg() -> Fold:
-    """The mean; null of nothing."""
+    """The mean of the values.
+
+    Returns
+    -------
+    Fold
+        For `iter`, `iter1`, `iter_n` and `wnd`; null of nothing.
+
+    Notes
+    -----
+    State: two numbers. Nulls are left out. A window over it slides in constant time.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from caesura import col, qre
+    >>> items = qre.items(pa.schema([("v", pa.int64())]))
+    >>> v = qre.atom(op=col("v"), items=items)
+    >>> qre.evaluate(qre.iter(v, qre.avg()), pa.record_batch({"v": [1, 2, 3]}))
+    [1.0, 1.5, 2.0]
+    """
     n, s = ACC.field("n"), ACC.field("s")
     one, value = when(X.is_null(), 0).otherwise(1), X.coalesce(0)
     both = {"n": A.field("n") + B.field("n"), "s": A.field("s") + B.field("s")}
@@ -118,7 +241,26 @@ def avg() -> Fold:
 
 
 def stddev() -> Fold:
-    """The population standard deviation, by Welford's method; null of nothing."""
+    """The population's standard deviation, by Welford's method.
+
+    Returns
+    -------
+    Fold
+        For `iter`, `iter1`, `iter_n` and `wnd`; null of nothing.
+
+    Notes
+    -----
+    State: three numbers. Nulls are left out. A window over it slides in constant time.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from caesura import col, qre
+    >>> items = qre.items(pa.schema([("v", pa.int64())]))
+    >>> v = qre.atom(op=col("v"), items=items)
+    >>> qre.evaluate(qre.iter(v, qre.stddev()), pa.record_batch({"v": [1, 3]}))
+    [0.0, 1.0]
+    """
     n, mean, m2 = (ACC.field(f) for f in ("n", "mean", "m2"))
     grown = mean + (X - mean) / (n + 1)
     step = {
@@ -140,7 +282,32 @@ def stddev() -> Fold:
 
 
 def linreg(x: str = "x", y: str = "y") -> Fold:
-    """Least squares through records with these two fields: {slope, intercept}."""
+    """Least squares through points: slope and intercept.
+
+    Parameters
+    ----------
+    x, y
+        The fields of the values that are records.
+
+    Returns
+    -------
+    Fold
+        For `iter`, `iter1`, `iter_n` and `wnd`: a record ``{slope, intercept}``, with nulls of fewer than
+        two points.
+
+    Notes
+    -----
+    State: five numbers. A window over it slides in constant time.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from caesura import qre
+    >>> items = qre.items(pa.schema([("x", pa.float64()), ("y", pa.float64())]))
+    >>> points = qre.iter(qre.atom(items=items), qre.linreg())
+    >>> qre.evaluate(points, pa.record_batch({"x": [0.0, 1.0], "y": [1.0, 3.0]}))[-1]
+    {'slope': 2.0, 'intercept': 1.0}
+    """
     for name in (x, y):
         text("linreg", name, "a field")
     n, mx, my, sxx, sxy = (ACC.field(f) for f in ("n", "mx", "my", "sxx", "sxy"))
@@ -169,7 +336,31 @@ def linreg(x: str = "x", y: str = "y") -> Fold:
 
 
 def discounted(rate: float) -> Fold:
-    """x0 + rate * x1 + rate**2 * x2 + ..."""
+    """The sum of the values, each counting less than the one before.
+
+    Parameters
+    ----------
+    rate
+        What share of its weight each next value has: above 0, at most 1.
+
+    Returns
+    -------
+    Fold
+        ``x0 + rate * x1 + rate**2 * x2 + ...``; 0.0 of nothing.
+
+    Notes
+    -----
+    State: two numbers. Nulls are left out. A window over it slides in constant time.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from caesura import col, qre
+    >>> items = qre.items(pa.schema([("v", pa.int64())]))
+    >>> v = qre.atom(op=col("v"), items=items)
+    >>> qre.evaluate(qre.iter(v, qre.discounted(0.5)), pa.record_batch({"v": [1, 2, 3]}))
+    [1.0, 2.0, 2.75]
+    """
     if not 0 < number("discounted", rate, "0.9") <= 1:
         error = PlanError(f"a discount of {rate} does not lie between 0 and 1.", remedy="Give one like 0.9.")
         raise error.at("discounted", here())
@@ -186,7 +377,31 @@ def discounted(rate: float) -> Fold:
 
 
 def interpolated_avg(t: str = "t", v: str = "v") -> Fold:
-    """The average of the piecewise-linear curve through records (time, value); of one point its value."""
+    """The average of the curve through points, with straight lines between them.
+
+    Parameters
+    ----------
+    t, v
+        The fields of the values that are records: time and height.
+
+    Returns
+    -------
+    Fold
+        For `iter`, `iter1`, `iter_n` and `wnd`: a double; of one point its value, null of none.
+
+    Notes
+    -----
+    State: five numbers. A window over it slides in constant time.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from caesura import qre
+    >>> items = qre.items(pa.schema([("t", pa.int64()), ("v", pa.float64())]))
+    >>> curve = qre.iter(qre.atom(items=items), qre.interpolated_avg())
+    >>> qre.evaluate(curve, pa.record_batch({"t": [0, 10, 20], "v": [0.0, 4.0, 4.0]}))
+    [0.0, 2.0, 3.0]
+    """
     for name in (t, v):
         text("interpolated_avg", name, "a field")
     first, last, value, area = (ACC.field(f) for f in ("first", "last", "value", "area"))

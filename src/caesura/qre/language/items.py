@@ -53,7 +53,26 @@ class Items:
         return TICK in self.schema.names
 
     def is_(self, name: str) -> Expr:
-        """The predicate of a case."""
+        """The predicate of a case.
+
+        Parameters
+        ----------
+        name
+            The case's name.
+
+        Returns
+        -------
+        Expr
+            True for items of that kind.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from caesura import qre
+        >>> schema = pa.schema([("kind", pa.string()), ("item", pa.int64())])
+        >>> qre.tagged(schema, "kind", bid=("item",)).is_("bid")
+        Expr(kind = 'bid')
+        """
         known = dict(self.names)
         argued.text("is_", name, "a case")
         if name not in known:
@@ -62,7 +81,20 @@ class Items:
         return col(self.tag) == lit(known[name], self.schema.field(self.tag).type)
 
     def with_ticks(self) -> Items:
-        """The same items with ticks woven in."""
+        """The same items with ticks woven in.
+
+        Returns
+        -------
+        Items
+            Items with one more column, ``tick``, that is true for ticks.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from caesura import qre
+        >>> qre.items(pa.schema([("v", pa.int64())])).with_ticks().schema.names
+        ['v', 'tick']
+        """
         if self.ticks:
             return self
         own = [pa.field(f.name, f.type) for f in self.schema]  # a tick's columns are null
@@ -70,7 +102,29 @@ class Items:
         return Items(grown, self.tag, self.cases, self.names, self.time)
 
     def check(self, predicate: Expr) -> None:
-        """Refuses a predicate that is none over these items."""
+        """Refuses a predicate that is none over these items.
+
+        Parameters
+        ----------
+        predicate
+            What is looked at.
+
+        Raises
+        ------
+        PlanError
+            Where it is not of true and false.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from caesura import col, qre
+        >>> items = qre.items(pa.schema([("v", pa.int64())]))
+        >>> try:
+        ...     items.check(col("v") + 1)
+        ... except Exception as error:
+        ...     print(error.problem)
+        the predicate 'v + 1' is of type int64; wanted boolean.
+        """
         got = type_of(predicate, self.schema, time=self.time)
         if not (pa.types.is_boolean(got) or pa.types.is_null(got)):
             raise PlanError(
@@ -79,7 +133,34 @@ class Items:
 
 
 def items(schema: pa.Schema, *, ticks: bool = False, time: pa.DataType | None = None) -> Items:
-    """The items of a stream with this schema."""
+    """The items of a stream with a schema.
+
+    Parameters
+    ----------
+    schema
+        The stream's columns.
+    ticks
+        Whether ticks are woven in: items for which ``col("tick")`` is true.
+    time
+        The type of the stream's time; whole numbers without it.
+
+    Returns
+    -------
+    Items
+        For ``items=`` of queries, and `Query.on`.
+
+    See Also
+    --------
+    qre.tagged : where a column says which kind an item is.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from caesura import col, qre
+    >>> items = qre.items(pa.schema([("v", pa.int64())]))
+    >>> qre.evaluate(qre.map(col("v") + 1, items=items), pa.record_batch({"v": [1, 2]}))
+    [2, 3]
+    """
     argued.schema("items", schema)
     plain = Items(schema, time=time or pa.int64())
     return plain.with_ticks() if ticks else plain
@@ -111,9 +192,40 @@ def tagged(
     time: pa.DataType | tuple[str, ...] | None = None,
     **columns: tuple[str, ...],
 ) -> Items:
-    """A disjoint union: per case its columns, under its name or, in ``cases``, under a tag value.
+    """Items of several kinds, told apart by one column.
 
-    A tuple is a case whatever it is called.
+    Parameters
+    ----------
+    schema
+        The stream's columns.
+    tag
+        The column that says which kind an item is.
+    cases
+        Kinds whose tag is no name: ``{name: (tag value, (its columns))}``.
+    ticks
+        Whether ticks are woven in; a tuple is a case of that name.
+    time
+        The type of the stream's time; a tuple is a case of that name.
+    **columns
+        The columns that items of a kind have, by its tag; the others are null.
+
+    Returns
+    -------
+    Items
+        Items whose cases are known to be disjoint, so that predicates of different kinds never meet.
+
+    See Also
+    --------
+    qre.items : of one kind.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from caesura import col, qre
+    >>> schema = pa.schema([("kind", pa.string()), ("item", pa.int64()), ("inc", pa.float64())])
+    >>> auctions = qre.tagged(schema, "kind", bid=("item", "inc"), close=("item",))
+    >>> auctions.is_("bid")
+    Expr(kind = 'bid')
     """
     argued.schema("tagged", schema)
     argued.text("tagged", tag, "a column")

@@ -169,7 +169,33 @@ class Function(Operation):
 
 
 def function(call: Callable[..., Any], *, returns: pa.DataType | str | ValueType | None = None) -> Function:
-    """A Python function as an operation, with the type that it promises."""
+    """A Python function as an operation, with the type that it promises.
+
+    Parameters
+    ----------
+    call
+        The function. It is given the values of the parts in their order; of an atom the item, as a dict.
+    returns
+        The type of its answer, of Arrow or by its Spark name. An answer of another type stops the query.
+
+    Returns
+    -------
+    Function
+        It goes where an operation goes.
+
+    Notes
+    -----
+    A query with such a function runs in Python, not in compiled code.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from caesura import col, qre
+    >>> items = qre.items(pa.schema([("v", pa.int64())]))
+    >>> double = qre.function(lambda item: item["v"] * 2, returns="bigint")
+    >>> qre.evaluate(qre.map(double, items=items), pa.record_batch({"v": [1, 2]}))
+    [2, 4]
+    """
     if not callable(call):
         raise wrong("function", call, "something to call", "Give a Python function, as qre.function(round).")
     if returns is None:

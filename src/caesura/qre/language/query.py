@@ -31,11 +31,47 @@ class Query:
     place: str = field(default_factory=here, repr=False)
 
     def children(self) -> tuple[Query, ...]:
-        """The parts, in order."""
+        """The parts of the query, in order.
+
+        Returns
+        -------
+        tuple
+            Queries; none for an atom.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from caesura import col, qre
+        >>> items = qre.items(pa.schema([("v", pa.int64())]))
+        >>> v = qre.atom(op=col("v"), items=items)
+        >>> len(qre.split(v, v, op=col("_0")).children())
+        2
+        """
         return ()
 
     def with_children(self, parts: tuple[Query, ...]) -> Query:
-        """The same node over other parts."""
+        """The same query over other parts.
+
+        Parameters
+        ----------
+        parts
+            As many queries as it has parts.
+
+        Returns
+        -------
+        Query
+            A query of the same kind.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from caesura import col, qre
+        >>> items = qre.items(pa.schema([("v", pa.int64())]))
+        >>> v = qre.atom(op=col("v"), items=items)
+        >>> parts = (v,)
+        >>> str(qre.iter(v, qre.sum()).with_children(parts))
+        'iter(atom(TRUE, v), sum)'
+        """
         return self
 
     @cached_property
@@ -79,7 +115,32 @@ class Query:
         return made
 
     def on(self, items: Items) -> Query:
-        """The query over items of a schema, checked."""
+        """The query over items of a schema, checked.
+
+        Parameters
+        ----------
+        items
+            What `qre.items` or `qre.tagged` give.
+
+        Returns
+        -------
+        Query
+            The same query, which knows what it reads.
+
+        Raises
+        ------
+        PlanError
+            Where it is not well typed, or could read a stream in two ways.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from caesura import col, qre
+        >>> items = qre.items(pa.schema([("v", pa.int64())]))
+        >>> asked = qre.iter(qre.atom(op=col("v")), qre.sum()).on(items)
+        >>> qre.evaluate(asked, pa.record_batch({"v": [1, 2, 3]}))
+        [1, 3, 6]
+        """
         from caesura.qre.checking.checking import check
         from caesura.qre.language.items import Items
 

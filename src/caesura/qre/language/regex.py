@@ -108,7 +108,24 @@ def _grouped(r: Regex, *kinds: type[Regex]) -> str:
 
 
 def letter(predicate: Expr) -> Letter:
-    """One item that satisfies a predicate."""
+    """One item that satisfies a predicate.
+
+    Parameters
+    ----------
+    predicate
+        What the item satisfies; null is not true.
+
+    Returns
+    -------
+    Regex
+        A regular expression of one item; a bare predicate means the same.
+
+    Examples
+    --------
+    >>> from caesura import col, qre
+    >>> qre.letter(col("v") > 1)
+    Letter(predicate=Expr(v > 1))
+    """
     return Letter(condition("letter", predicate))
 
 
@@ -124,7 +141,24 @@ def as_regex(given: Any) -> Regex:
 
 
 def seq(*parts: Any) -> Regex:
-    """The parts one behind the other."""
+    """The parts one behind the other.
+
+    Parameters
+    ----------
+    *parts
+        A predicate, or what these functions make of predicates.
+
+    Returns
+    -------
+    Regex
+        A regular expression; without parts, that of the empty stream.
+
+    Examples
+    --------
+    >>> from caesura import col, qre
+    >>> str(qre.seq(col("v") == 1, col("v") == 2))
+    '[v = 1] [v = 2]'
+    """
     flat: list[Regex] = []
     for part in map(as_regex, parts):
         if isinstance(part, Sequence):
@@ -135,7 +169,24 @@ def seq(*parts: Any) -> Regex:
 
 
 def any_of(*parts: Any) -> Regex:
-    """One of the parts."""
+    """One of the parts.
+
+    Parameters
+    ----------
+    *parts
+        A predicate, or what these functions make of predicates; at least one.
+
+    Returns
+    -------
+    Regex
+        A regular expression of what any of them reads.
+
+    Examples
+    --------
+    >>> from caesura import col, qre
+    >>> str(qre.any_of(col("v") == 1, col("v") == 2))
+    '[v = 1] | [v = 2]'
+    """
     if not parts:
         raise wrong("any_of", parts, "at least one regex", "Give the choices; seq() is the empty stream.")
     flat: list[Regex] = []
@@ -145,12 +196,54 @@ def any_of(*parts: Any) -> Regex:
 
 
 def star(body: Any) -> Regex:
-    """The body any number of times."""
+    """The body any number of times, also never.
+
+    Parameters
+    ----------
+    body
+        A predicate, or what these functions make of predicates.
+
+    Returns
+    -------
+    Regex
+        A regular expression.
+
+    See Also
+    --------
+    qre.plus : at least once.
+
+    Examples
+    --------
+    >>> from caesura import col, qre
+    >>> str(qre.star(col("v") == 1))
+    '[v = 1]*'
+    """
     return Star(as_regex(body))
 
 
 def plus(body: Any) -> Regex:
-    """The body at least once."""
+    """The body at least once.
+
+    Parameters
+    ----------
+    body
+        A predicate, or what these functions make of predicates.
+
+    Returns
+    -------
+    Regex
+        A regular expression.
+
+    See Also
+    --------
+    qre.star : any number of times.
+
+    Examples
+    --------
+    >>> from caesura import col, qre
+    >>> str(qre.plus(col("v") == 1))
+    '[v = 1]* [v = 1]'
+    """
     inner = as_regex(body)
     return seq(Star(inner), inner)
 

@@ -182,7 +182,35 @@ def _relation(what: str, given: Any) -> RelOp:
 
 
 def rel(part: str = "_0") -> RelOp:
-    """A part whose value is a relation or a map; the only part when no name is given."""
+    """A part whose value is a map or a relation, to go on with.
+
+    Parameters
+    ----------
+    part
+        The part's name; the only part when none is given.
+
+    Returns
+    -------
+    RelOp
+        An operation with ``filter``, ``map``, ``map_values``, ``join``, ``prod``, ``count``, ``sum``,
+        ``avg``, ``min``, ``max`` and ``best``, in which ``key`` and ``value`` name those of a map.
+
+    See Also
+    --------
+    qre.map_collect : makes maps.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from caesura import col, qre
+    >>> items = qre.items(pa.schema([("k", pa.string()), ("v", pa.int64())]))
+    >>> word = pa.record_batch({"k": ["a", "b", "a", "sync"], "v": [1, 2, 3, 0]})
+    >>> own = qre.iter1(qre.atom(col("k") != "sync", col("v"), items=items), qre.sum())
+    >>> body = qre.split(own, qre.match(col("k") == "sync", items=items), op=col("_0"))
+    >>> sums = qre.map_collect(col("k") == "sync", "k", body)
+    >>> qre.evaluate(qre.apply(sums, qre.rel().filter(col("value") > 2).count()), word)[-1]
+    1
+    """
     text("rel", part, "a part")
     return RelOp("rel", name=part)
 

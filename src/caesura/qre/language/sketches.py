@@ -147,7 +147,37 @@ class _Rank(Function):
 
 
 def quantile(q: float, *, epsilon: float | None = None, nonnegative: bool = False) -> Fold:
-    """The value of rank ceil(q n): exact, keeping all values, or within a factor 1 + epsilon."""
+    """The value of rank ``ceil(q n)`` among n.
+
+    Parameters
+    ----------
+    q
+        The share, from 0 to 1.
+    epsilon
+        With it the answer is within the factor 1 + epsilon, in fixed state for values of one size;
+        without it, it is exact and keeps all values.
+    nonnegative
+        The promise that no value is below zero, so that the bound holds for sums of such answers too; a
+        value that breaks it stops the query.
+
+    Returns
+    -------
+    Fold
+        For `iter`, `iter1`, `iter_n` and `wnd`: a double; null of nothing.
+
+    Notes
+    -----
+    State: all values, or buckets of them with ``epsilon``. Nulls are left out.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from caesura import col, qre
+    >>> items = qre.items(pa.schema([("v", pa.int64())]))
+    >>> v = qre.atom(op=col("v"), items=items)
+    >>> qre.evaluate(qre.iter(v, qre.quantile(0.9)), pa.record_batch({"v": [1, 2, 3]}))
+    [1.0, 2.0, 3.0]
+    """
     if not 0 <= number("quantile", q, "0.5") <= 1:
         error = PlanError(
             f"a quantile of {q} does not lie between 0 and 1.", remedy="Give a share; the median is 0.5."
@@ -174,7 +204,35 @@ def quantile(q: float, *, epsilon: float | None = None, nonnegative: bool = Fals
 
 
 def median(*, epsilon: float | None = None, nonnegative: bool = False) -> Fold:
-    """The lower median."""
+    """The value in the middle; of two, the lower.
+
+    Parameters
+    ----------
+    epsilon
+        With it the answer is within the factor 1 + epsilon, in fixed state for values of one size;
+        without it, it is exact and keeps all values.
+    nonnegative
+        The promise that no value is below zero, so that the bound holds for sums of such answers too; a
+        value that breaks it stops the query.
+
+    Returns
+    -------
+    Fold
+        For `iter`, `iter1`, `iter_n` and `wnd`: a double; null of nothing.
+
+    Notes
+    -----
+    State: all values, or buckets of them with ``epsilon``. Nulls are left out.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from caesura import col, qre
+    >>> items = qre.items(pa.schema([("v", pa.int64())]))
+    >>> v = qre.atom(op=col("v"), items=items)
+    >>> qre.evaluate(qre.iter(v, qre.median()), pa.record_batch({"v": [1, 2, 3]}))
+    [1.0, 1.0, 2.0]
+    """
     return quantile(0.5, epsilon=epsilon, nonnegative=nonnegative)
 
 

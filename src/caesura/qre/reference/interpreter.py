@@ -211,7 +211,7 @@ class MapCollectMachine(NodeMachine):
     """(rate, shared, threads): keys that have seen only synchronisation items share one state."""
 
     def __init__(self, node: q.MapCollect) -> None:
-        from caesura.qre.language.build import match
+        from caesura.qre.language.derived import match
 
         self.node = node
         self.rate = machine_of(match(node.over, items=node.items))

@@ -44,7 +44,39 @@ Word = tuple[int, ...]
 
 
 def denote(query: q.Query, batch: pa.RecordBatch, le: I64 | None = None, re: I64 | None = None) -> list[Any]:
-    """The value of every prefix but the empty one."""
+    """The value of every prefix but the empty one, by the definition.
+
+    Parameters
+    ----------
+    query
+        What is computed; its items must be known.
+    batch
+        The word.
+    le, re
+        The rows' lifetimes, where the query reads them.
+
+    Returns
+    -------
+    list
+        A value for each row, as `evaluate` gives; UNDEFINED where there is none.
+
+    Notes
+    -----
+    It tries every way to cut the word, so it is for short words: tests compare `evaluate` with it.
+
+    See Also
+    --------
+    qre.evaluate : the fast one.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from caesura import col, qre
+    >>> items = qre.items(pa.schema([("v", pa.int64())]))
+    >>> v = qre.atom(op=col("v"), items=items)
+    >>> qre.denote(qre.iter(v, qre.sum()), pa.record_batch({"v": [1, 2, 3]}))
+    [1, 3, 6]
+    """
     if queried("denote", query).items is None:
         raise PlanError(
             "the items of this query are not known.", remedy="Call query.on(qre.items(schema)) first."
@@ -217,7 +249,7 @@ class _Meaning:
         return reduce(lambda acc, x: run({"acc": acc, "x": x}), pieces, init.closure({})({}))
 
     def _collected(self, query: q.MapCollect, word: Word) -> Any:
-        from caesura.qre.language.build import match
+        from caesura.qre.language.derived import match
 
         shape = self.known.setdefault(("rate", query), match(query.over, items=query.items))
         if self.of(shape, word) is UNDEFINED:

@@ -186,10 +186,49 @@ def over(
     kernel: Kernel = "auto",
     name: str = "",
 ) -> Over:
-    """The answers of a query over a stream.
+    """The answers of a query over a stream, as a plan's step.
 
-    ``ticks_every`` weaves a synchronisation item, for which col("tick") is true, at the end of every
-    period. ``lives`` makes an answer a point, or lets it live until the next one.
+    Parameters
+    ----------
+    source
+        The stream, or a plan's step.
+    query
+        What is computed.
+    order_by
+        Columns that settle the order of rows that start together.
+    ticks_every
+        Weaves an item, for which ``col("tick")`` is true, at the end of every period.
+    lives
+        ``"point"``: an answer lives for a tick; ``"until_next"``: until the next answer.
+    kernel
+        ``"auto"`` compiles where that is possible; see `evaluate`.
+    name
+        What the step is called in drawings, messages and metrics.
+
+    Returns
+    -------
+    Over
+        A plan's step; users write `Stream.match`.
+
+    Notes
+    -----
+    State: that of the query, a key, and the rows that wait until no earlier one can come.
+
+    See Also
+    --------
+    Stream.match : the same, as a step of a stream.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> from caesura import col, qre
+    >>> rows = cz.from_rows([{"t": 1, "v": 5}, {"t": 2, "v": 7}], time="t")
+    >>> print(rows.match(qre.iter(qre.atom(op=col("v")), qre.sum())).run())
+     LE  RE | value |
+      1  2  | 5     | +
+      2  3  | 12    | +
+    >>> type(qre.over(rows, qre.map(col("v")))).__name__
+    'Over'
     """
     inner: Any = getattr(source, "node", source)
     try:
