@@ -105,14 +105,21 @@ def regions(nodes: cz.Stream, links: cz.Stream, **options: Any) -> cz.Stream:
     return cz.fixpoint(seed, spread, keep=cz.least("region", per="node"), **options)
 
 
-def w_native(ticks: cz.Stream, within: int = 30) -> cz.Stream:
-    """The W as an automaton of its own; ``ticks`` has symbol. The complete matches come out."""
+def w_native(ticks: cz.Stream, within: int = 30, *, lower: bool = False) -> cz.Stream:
+    """The W as an automaton of its own; ``ticks`` has symbol. The complete matches come out.
+
+    With ``lower`` the second trough is not above the first (section 5.1): a register keeps how deep that was.
+    """
     moves = []
     for state, symbol, following, least, change in W_ARCS:
         when = col("symbol") == symbol
-        moves.append(
-            cz.arc(
-                state, following, when if least is None else when & (col("m") >= least), m=col("m") + change
-            )
-        )
-    return ticks.match(cz.automaton(moves, {"m": 0}, within, accept={"up2": col("m") == 0}))
+        if least is not None:
+            when = when & (col("m") >= least)
+        changes = {"m": col("m") + change}
+        if lower and (state, following) == ("down", "up"):
+            changes["first"] = col("m")
+        if lower and (state, following) == ("down2", "up2"):
+            when = when & (col("m") >= col("first"))
+        moves.append(cz.arc(state, following, when, **changes))
+    registers = {"m": 0, "first": 0} if lower else {"m": 0}
+    return ticks.match(cz.automaton(moves, registers, within, accept={"up2": col("m") == 0}))

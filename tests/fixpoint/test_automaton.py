@@ -9,18 +9,20 @@ import pyarrow as pa
 import pytest
 from depth import examples
 from fixpoint_streams import SYMBOLS
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from queries import W_ARCS, complete, w_native, w_query
 
 import caesura as cz
 from caesura import col, lit
 from caesura.api import Stream
+from caesura.audit.evaluate import evaluate
+from caesura.audit.progress import ENDED, Known
 from caesura.errors import PlanError
 from caesura.events import History
 from caesura.testing import oracles, run
 from caesura.testing.case import LawCase
-from caesura.testing.laws import check_laws
+from caesura.testing.laws import as_history, check_laws
 from caesura.testing.spec import InputSpec
 
 EXAMPLES = examples(3)
@@ -59,14 +61,16 @@ def automaton(made: list[tuple[str, int, str, int, int]]) -> Any:
     return cz.automaton(moves, {"m": 0}, WITHIN)
 
 
-def slow(made: list[tuple[str, int, str, int, int]], rows: oracles.Rows) -> oracles.Rows:
+def slow(
+    made: list[tuple[str, int, str, int, int]], rows: oracles.Rows, within: int = WITHIN
+) -> oracles.Rows:
     """Every run, one item at a time."""
     items = sorted(rows, key=lambda r: (r[0], r[2]["v"] is None, r[2]["v"] or 0))
     out: oracles.Rows = []
     for first, (begin, _, _) in enumerate(items):
         runs = [("S", 0)]
         for length, (le, _, payload) in enumerate(items[first:], 1):
-            if le >= begin + WITHIN:
+            if le >= begin + within:
                 break
             runs = [
                 (to, m + add)
@@ -75,7 +79,7 @@ def slow(made: list[tuple[str, int, str, int, int]], rows: oracles.Rows) -> orac
                 if source == state and v == payload["v"] and m >= low
             ]
             out += [
-                (le, begin + WITHIN, {"begin": begin, "length": length, "state": s, "m": m}) for s, m in runs
+                (le, begin + within, {"begin": begin, "length": length, "state": s, "m": m}) for s, m in runs
             ]
     return out
 
@@ -93,6 +97,58 @@ def test_random_automata_obey_every_law(
         liveness=min,
     )
     check_laws(case, data)
+
+
+KEYED = InputSpec({"k": "key", "v": "key", "s": "text"}, key="k", max_rows=8)
+
+
+def slow_by_key(made: list[tuple[str, int, str, int, int]], rows: oracles.Rows) -> oracles.Rows:
+    """The matches in each group alone; the last item's column is that of the item at the match's start."""
+    out: oracles.Rows = []
+    for key in {p["k"] for _, _, p in rows}:
+        mine = [(le, re, p) for le, re, p in rows if p["k"] == key]
+        mine.sort(key=lambda r: (r[0], r[2]["v"] is None, r[2]["v"] or 0, r[2]["s"] is None, r[2]["s"] or ""))
+        numbered = [(n, n + 1, p) for n, (_, _, p) in enumerate(mine)]
+        for at, _, p in slow(made, numbered, within=len(mine)):
+            first, last = mine[p["begin"]], mine[at]
+            if last[0] < first[0] + WITHIN:
+                row = {"k": key, **p, "begin": first[0], "s": last[2]["s"]}
+                out.append((last[0], first[0] + WITHIN, row))
+    return out
+
+
+@settings(max_examples=examples(8), deadline=None, suppress_health_check=list(HealthCheck))
+@given(arcs, st.data())
+def test_an_automaton_of_each_group_obeys_every_law(
+    made: list[tuple[str, int, str, int, int]], data: st.DataObject
+) -> None:
+    case = LawCase(
+        "automaton by key",
+        build=lambda a: Stream(a).group_by("k").match(automaton(made), order_by=["v"], carry=["s"]).node,
+        oracle=lambda a, **_: slow_by_key(made, a),
+        inputs=(KEYED,),
+        liveness=min,
+    )
+    check_laws(case, data)
+
+
+KEY_ROWS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), min_size=6, max_size=14)
+
+
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
+@given(arcs, KEY_ROWS, st.integers(1, 4))
+@example([("S", 1, "A", 0, 1), ("A", 0, "B", 0, 1)], [(0, 1), (1, 1), (1, 0), (1, 1), (0, 0), (1, 0)], 1)
+def test_runs_of_a_group_wait_while_pages_bring_items_of_others(
+    made: list[tuple[str, int, str, int, int]], drawn: list[tuple[int, int]], size: int
+) -> None:
+    rows = [{"ts": n // 2, "k": k, "v": v, "s": f"{n}"} for n, (k, v) in enumerate(drawn)]
+    items = cz.from_rows(rows, time="ts", punctuate=cz.delay(0), batch_size=size)
+    matches = items.group_by("k").match(automaton(made), order_by=["v"], carry=["s"])
+    plain = [(r["ts"], r["ts"] + 1, {n: r[n] for n in ("k", "v", "s")}) for r in rows]
+    wanted = as_history(slow_by_key(made, plain), matches.node)
+    assert matches.run().history == wanted
+    audited = evaluate({"out": matches.node}, lambda _: Known(plain, ENDED))["out"]  # type: ignore[arg-type]
+    assert as_history(audited, matches.node) == wanted
 
 
 @quickly
@@ -142,17 +198,27 @@ def test_the_w_query_finds_the_same_cyclic_and_native() -> None:
     assert {(p[0], p[0] + p[1] - 1) for _, _, p in found} == cyclic == slow_w()
 
 
-def slow_w() -> set[tuple[int, int]]:
-    """U D^i U^j D^k U^l with i + k = j + l, each at least 1, by looking at every stretch."""
+def slow_w(tosses: str = TOSSES, *, lower: bool = False) -> set[tuple[int, int]]:
+    """U D^i U^j D^k U^l with i + k = j + l, each at least 1, by looking at every stretch; lower: k >= j."""
     import re
 
     found = set()
-    for a in range(len(TOSSES)):
-        for b in range(a + 1, len(TOSSES) + 1):
-            match = re.fullmatch("U(D+)(U+)(D+)(U+)", TOSSES[a:b])
-            if match and len(match[1]) + len(match[3]) == len(match[2]) + len(match[4]):
+    for a in range(len(tosses)):
+        for b in range(a + 1, len(tosses) + 1):
+            match = re.fullmatch("U(D+)(U+)(D+)(U+)", tosses[a:b])
+            i, j, k, last = (len(part) for part in match.groups()) if match else (0, 0, 0, 1)
+            if i + k == j + last and (k >= j or not lower):
                 found.add((a + 1, b))
     return found
+
+
+def test_the_second_trough_of_a_w_may_have_to_lie_no_higher() -> None:
+    tosses = "UDDUDUUDUDDUUUDDUUDUDDDUUU"
+    rows = [{"ts": n, "symbol": s} for n, s in enumerate(tosses, 1)]
+    for lower in (False, True):
+        found = w_native(cz.from_rows(rows, time="ts"), lower=lower).run().history.rows()
+        assert {(p[0], p[0] + p[1] - 1) for _, _, p in found} == slow_w(tosses, lower=lower)
+    assert slow_w(tosses, lower=True) < slow_w(tosses)
 
 
 def test_registers_may_hold_values_of_items() -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from caesura.api.matching import Written
     from caesura.api.stream import Stream
+    from caesura.fixpoint.automaton import Automaton
     from caesura.ops.match import Skip
     from caesura.ops.match.node import Shown
     from caesura.ops.match.pattern import RowPattern
@@ -650,6 +651,66 @@ class Grouped(Windowing):
         from caesura.api.per_group import applied
 
         return applied(self._node, self._keys, function)
+
+    @strict
+    def match(
+        self, automaton: Automaton, *, order_by: Sequence[str] = (), carry: Sequence[str] = (), name: str = ""
+    ) -> Stream:
+        """The matches of an automaton over the events of each group alone.
+
+        Parameters
+        ----------
+        automaton
+            An automaton with registers, made by `cz.automaton`. Of a quantitative expression, take
+            ``stream.match(qre.partition(..., by="id"))``.
+        order_by
+            Columns that order events of one time.
+        carry
+            Columns of the last item that leave with a match.
+        name
+            What the step is called in drawings, messages and metrics.
+
+        Returns
+        -------
+        Stream
+            A row for each match: the keys, ``begin``, ``length``, ``state``, the registers, what is carried.
+
+        Notes
+        -----
+        Promises: on time, what its input promises. State: events that wait for their turn in the order of
+        time, and the runs that are open, until ``within`` frees them. Feedback: stopped at the output. Spark:
+        in buckets by the keys.
+
+        See Also
+        --------
+        Stream.match : a pattern over the whole stream.
+        automaton : an automaton with registers.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> from caesura import col
+        >>> rows = [{"t": t, "k": k, "v": v} for t, k, v in ((1, "a", 5), (2, "b", 7), (3, "a", 6), (4, "b", 2))]
+        >>> rise = cz.automaton(
+        ...     [cz.arc("S", "low", low=col("v")), cz.arc("low", "high", col("v") > col("low"))],
+        ...     {"low": 0},
+        ...     within=10,
+        ...     accept="high",
+        ... )
+        >>> print(cz.from_rows(rows, time="t").group_by("k").match(rise, carry=["v"]).run())
+         LE  RE | k begin length state low v |
+          3  11 | a 1     2      high  5   6 | +
+        """
+        from caesura.api.stream import Stream
+        from caesura.fixpoint import automaton as automata
+
+        if not isinstance(automaton, automata.Automaton):
+            raise PlanError(
+                f"match of groups takes an automaton, and got {type(automaton).__name__}.",
+                remedy='Write cz.automaton([...]); or stream.match(qre.partition(query, by="id")).',
+            ).at(name or "match", here())
+        options: Any = {"order_by": tuple(order_by), "carried": tuple(carry), "name": name}
+        return Stream(automata.match(self._node, automaton, group=self._keys, **options))
 
     @strict
     def rank(

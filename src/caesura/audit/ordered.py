@@ -25,6 +25,7 @@ from caesura.qre.reference.interpreter import Interpreter
 from caesura.qre.reference.oracle import UNDEFINED, denote
 from caesura.qre.step.node import Over, OverEachKey
 from caesura.testing.oracles.rows import Row, Rows
+from caesura.testing.oracles.rows import key as row_key
 from caesura.testing.oracles.steps import recomputes
 
 SHORT = 40
@@ -142,23 +143,27 @@ def matched(node: Match, given: Any) -> Rows:
     auto = node.automaton
     reader = RowValues(auto.scope(node.inputs[0].schema), node.time)
     types = auto.register_types()
-    items = word(known.rows, node.order_by, progress.cti)
+    groups: dict[Any, Rows] = {}
+    for item in word(known.rows, node.order_by, progress.cti):
+        groups.setdefault(row_key(item[2], node.group), []).append(item)
     out: Rows = []
-    for first, (begin, _, _) in enumerate(items):
-        runs = [(auto.start, {n: fitted(v, types[n]) for n, v in auto.registers.items()})]
-        for length, (le, _, payload) in enumerate(items[first:], 1):
-            if le >= begin + node.within or not runs:
-                break
-            runs = [
-                (arc.target, _changed(arc, reader, {**payload, **held}, held, types))
-                for state, held in runs
-                for arc in auto.arcs
-                if arc.source == state and _taken(arc, reader, {**payload, **held}, set(held))
-            ]
-            for state, held in runs:
-                if auto.accept is None or (state in auto.accept and reader.of(auto.accept[state], held)):
-                    found = {"begin": reader.moment(begin), "length": length, "state": state, **held}
-                    out.append((le, begin + node.within, found))
+    for items in groups.values():
+        for first, (begin, _, _) in enumerate(items):
+            runs = [(auto.start, {n: fitted(v, types[n]) for n, v in auto.registers.items()})]
+            for length, (le, _, payload) in enumerate(items[first:], 1):
+                if le >= begin + node.within or not runs:
+                    break
+                runs = [
+                    (arc.target, _changed(arc, reader, {**payload, **held}, held, types))
+                    for state, held in runs
+                    for arc in auto.arcs
+                    if arc.source == state and _taken(arc, reader, {**payload, **held}, set(held))
+                ]
+                beside = {name: payload[name] for name in node.beside}
+                for state, held in runs:
+                    if auto.accept is None or (state in auto.accept and reader.of(auto.accept[state], held)):
+                        found = {"begin": reader.moment(begin), "length": length, "state": state, **held}
+                        out.append((le, begin + node.within, {**beside, **found}))
     return out
 
 

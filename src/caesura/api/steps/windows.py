@@ -10,7 +10,7 @@ import pyarrow as pa
 from caesura.api.grouped import Grouped, Windowing
 from caesura.api.keys import keyed
 from caesura.api.planned import Planned
-from caesura.errors import CaesuraError
+from caesura.errors import CaesuraError, PlanError
 from caesura.expr import Expr
 from caesura.misuse import strict
 from caesura.ops.windows import Bucket, Quantise
@@ -240,6 +240,7 @@ class WindowSteps(Planned, Windowing):
         order_by: Sequence[str] = (),
         ticks_every: Duration | None = None,
         lives: Literal["point", "until_next"] = "point",
+        carry: Sequence[str] = (),
         name: str = "",
     ) -> Stream:
         """The values of a pattern over the events in the order of time.
@@ -255,6 +256,8 @@ class WindowSteps(Planned, Windowing):
             A tick is put into the stream after each such time, for patterns that read ticks.
         lives
             How long a value lives: a ``"point"`` at the event that gave it, or ``"until_next"``.
+        carry
+            Of an automaton: columns of the last item that leave with a match.
         name
             What the step is called in drawings, messages and metrics.
 
@@ -275,6 +278,7 @@ class WindowSteps(Planned, Windowing):
         See Also
         --------
         Stream.match_rows : rows that match a pattern.
+        Grouped.match : an automaton over each group alone.
         automaton : an automaton with registers.
 
         Examples
@@ -293,7 +297,14 @@ class WindowSteps(Planned, Windowing):
         from caesura.fixpoint.automaton import Automaton, match
 
         if isinstance(query, Automaton):
-            return self._then(match(self.node, query, order_by=tuple(order_by), name=name))
+            return self._then(
+                match(self.node, query, order_by=tuple(order_by), carried=tuple(carry), name=name)
+            )
+        if carry:
+            raise PlanError(
+                "carry= is for automata: a quantitative expression says itself what leaves.",
+                remedy="Put the columns into its value, for example op={'v': col('v')}.",
+            ).at(name or "qre", here())
 
         every = None if ticks_every is None else self._ticks(ticks_every, "tick period", name or "qre")
         options: dict[str, Any] = {"order_by": order_by, "ticks_every": every, "lives": lives, "name": name}

@@ -8,6 +8,7 @@ Laws: items are the history's events at their LE, in order of time, ties by `ord
 payload, never by arrival. From every item a run begins; it lives while each next item takes an arc,
 and for the time of ``within`` from its first item's LE. A match lives from its last item's LE until
 its run's time is over. An item that has a null (or NaN) where an arc needs its value does not take it.
+With a group, all this holds of the items of each group alone: the next item is the next of its group.
 """
 
 from __future__ import annotations
@@ -26,19 +27,34 @@ from caesura.punctuation import Pattern
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Match(Node):
-    """An automaton over a whole stream."""
+    """An automaton over a whole stream, or over each group of it."""
 
     automaton: Automaton
     order_by: tuple[str, ...] = ()
+    group: tuple[str, ...] = ()
+    """Columns whose equal values make a stream of their own."""
+    carried: tuple[str, ...] = ()
+    """Columns of the last item of a match that leave with it."""
 
     kind = "automaton"
-    partitioning = "one"
+
+    @property
+    def partitioning(self) -> str:  # type: ignore[override]
+        return "key" if self.group else "one"
+
+    def keys(self, port: int) -> tuple[str, ...]:
+        return self.group
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """The columns of an item that a match has."""
+        return tuple(dict.fromkeys((*self.group, *self.carried)))
 
     def output_schema(self) -> pa.Schema:
         schema = self.inputs[0].schema
         auto = self.automaton
         auto.check(schema)
-        for name in self.order_by:
+        for name in (*self.order_by, *self.beside):
             self.column(name)
         if self.within <= 0:
             raise PlanError(f"nothing fits within {self.within}.", remedy="Give a positive time.")
@@ -50,10 +66,13 @@ class Match(Node):
                 )
         source(auto)  # refuses what it cannot write
         fields = [("begin", self.time), ("length", pa.int64()), ("state", pa.string())]
-        clash = [name for name in auto.registers if name in ("begin", "length", "state")]
+        clash = [name for name in (*auto.registers, *self.beside) if name in ("begin", "length", "state")]
         if clash:
-            raise PlanError(f"a match has a column '{clash[0]}' already.", remedy="Rename the register.")
-        return pa.schema([*fields, *auto.register_types().items()])
+            what = "register" if clash[0] in auto.registers else "column"
+            raise PlanError(f"a match has a column '{clash[0]}' already.", remedy=f"Rename the {what}.")
+        first = [schema.field(name) for name in self.group]
+        last = [schema.field(name) for name in self.beside if name not in self.group]
+        return pa.schema([*first, *fields, *auto.register_types().items(), *last])
 
     @property
     def within(self) -> int:
@@ -86,8 +105,9 @@ class Match(Node):
     def describe(self) -> str:
         auto = self.automaton
         parts = f"{len(auto.states)} states, {len(auto.arcs)} arcs, within {shown(self.within, self.time)}"
+        by = f"by {', '.join(self.group)}; " if self.group else ""
         ends = "" if auto.accept is None else f"; complete in {', '.join(auto.accept)}"
-        return parts + ends
+        return by + parts + ends
 
 
 def match(stream: Node, auto: Automaton, **options: Any) -> Match:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from caesura.events.chunks import Chunks
 from caesura.events.columns import empty_rows
+from caesura.events.identity import LOCAL, identity
 from caesura.events.item import Item
 from caesura.events.order import sortable
 from caesura.events.page import Page, take_rows
@@ -26,6 +27,7 @@ from caesura.fixpoint.automaton.node import Match
 from caesura.fixpoint.automaton.written import is_narrow, item_columns, made, source
 from caesura.kernels import INTERPRET_UP_TO
 from caesura.kernels.hashing import I64
+from caesura.kernels.keys import KeyTable
 from caesura.plan import Counters, Operator, definite
 from caesura.punctuation import INFINITY, Pattern
 
@@ -42,7 +44,8 @@ class Follow(Operator):
         self.waiting = RowState({"le": np.int64}, self.source)
         self._types = [t.to_pandas_dtype() for t in self.auto.register_types().values()]
         fields = {"state": np.int64, "begin": np.int64, "length": np.int64}
-        self.runs = RowState({**fields, **{f"r{k}": t for k, t in enumerate(self._types)}})
+        whose = pa.schema([self.source.field(name) for name in node.group]) if node.group else None
+        self.runs = RowState({**fields, **{f"r{k}": t for k, t in enumerate(self._types)}}, whose)
         self.tests = predicates(self.auto)
         self._tests = [compile_predicate(p, self.source, time=node.time) for p in self.tests]
         self._columns = item_columns(self.auto)
@@ -144,8 +147,10 @@ class Follow(Operator):
         return batch
 
     def _follow(self, batch: pa.RecordBatch, le: I64) -> Iterable[Page]:
-        """Feeds events to the kernel; it stops when it may run out of room."""
+        """Feeds events to the kernel, group by group; it stops when it may run out of room."""
         batch = self._without_nan(batch)
+        groups = RunGroups(self.runs, self.node.group, batch)
+        batch, le = groups.sorted(batch), le[groups.order]
         run, letter = self._kernel(len(le)), self._letters(batch)
         columns = []
         for name in self._columns:
@@ -153,49 +158,51 @@ class Follow(Operator):
             floats = pa.types.is_floating(column.type)
             filled = column.fill_null(0).cast(pa.float64() if floats else pa.int64()).to_numpy()
             columns.append(filled)
-        count, *loaded = self._loaded(ROOM)
-        sides = [loaded, [np.empty_like(a) for a in loaded]]
-        registers = [[np.empty(len(loaded[0]), t) for t in self._types] for _ in range(2)]
-        for k in range(len(self._types)):
-            registers[0][k][:count] = self.runs.get(f"r{k}")[:count]
+        held = [self.runs.get(name)[groups.taken_up] for name in self._fields]
+        room = max(ROOM, 2 * len(groups.taken_up) + 16)
+        sides = [[np.empty(room, h.dtype) for h in held] for _ in range(2)]
+        kept = [np.empty(room, np.int64), *(np.empty(room, h.dtype) for h in held)]
         outs = [np.empty(4 * ROOM, np.int64) for _ in range(4)]
         o_registers = [np.empty(4 * ROOM, t) for t in self._types]
-        at = 0
+        at, count, now, put = 0, 0, -1, 0
         while at < len(le):
             before = at
-            at, count, found, odd = run(
-                at, le, letter, self.node.within, count, *columns, *sides[0], *sides[1], *registers[0],
-                *registers[1], *outs, *o_registers,
+            a, b = sides
+            at, count, found, odd, now, put = run(
+                at, le, letter, self.node.within, groups.number, now, put, count, *columns, groups.begins,
+                *held, *a[:3], *b[:3], *a[3:], *b[3:], *kept, *outs, *o_registers,
             )  # fmt: skip
             if odd:
                 sides.reverse()
-                registers.reverse()
             if found:
                 copies = [o[:found].copy() for o in o_registers]
-                yield self._page(le, *(o[:found].copy() for o in outs), registers=copies)
+                yield self._page(batch, le, *(o[:found].copy() for o in outs), registers=copies)
             elif at == before:
                 sides = [[np.append(a, np.empty_like(a)) for a in side] for side in sides]
-                registers = [[np.append(a, np.empty_like(a)) for a in side] for side in registers]
+                kept = [np.append(a, np.empty_like(a)) for a in kept]
                 outs = [np.append(a, np.empty_like(a)) for a in outs]
                 o_registers = [np.append(a, np.empty_like(a)) for a in o_registers]
-        state, begin, length = sides[0]
-        self._store(count, state, begin, length, registers[0])
+        last = [np.full(count, now, np.int64), *(a[:count] for a in sides[0])]
+        self._store(groups, [np.concatenate([k[:put], rest]) for k, rest in zip(kept, last, strict=True)])
 
-    def _loaded(self, room: int) -> tuple[int, I64, I64, I64]:
-        """The live runs in fresh arrays with room for more."""
-        count = self.runs.size
-        arrays = []
-        for name in ("state", "begin", "length"):
-            array = np.empty(max(room, 2 * count + 16), np.int64)
-            array[:count] = self.runs.get(name)
-            arrays.append(array)
-        return count, arrays[0], arrays[1], arrays[2]
+    @property
+    def _fields(self) -> list[str]:
+        return ["state", "begin", "length", *(f"r{k}" for k in range(len(self._types)))]
 
-    def _store(self, count: int, state: I64, begin: I64, length: I64, registers: list[Any]) -> None:
+    def _store(self, groups: RunGroups, after: list[Any]) -> None:
+        """The runs of the groups that items came of are these now; those of others stay."""
+        number, *values = after
+        stay = groups.untouched
+        fields = {
+            name: np.concatenate([self.runs.get(name)[stay], made])
+            for name, made in zip(self._fields, values, strict=True)
+        }
+        payload = None
+        if self.node.group:
+            payload = pa.concat_batches([self.runs.payload.take(stay), groups.keys_of(number)])
         self.runs.kill(np.flatnonzero(self.runs.alive))
         self.runs.compact()
-        fields = {"state": state[:count], "begin": begin[:count], "length": length[:count]}
-        self.runs.append({**fields, **{f"r{k}": r[:count] for k, r in enumerate(registers)}})
+        self.runs.append(fields, payload)
 
     def _expire(self, bound: int) -> None:
         """Runs that no item from the bound on can lengthen go."""
@@ -209,12 +216,23 @@ class Follow(Operator):
             self.runs.kill(removed)
             self.runs.compact()
 
-    def _page(self, le: I64, row: I64, state: I64, begin: I64, length: I64, *, registers: list[Any]) -> Page:
+    def _page(
+        self,
+        batch: pa.RecordBatch,
+        le: I64,
+        row: I64,
+        state: I64,
+        begin: I64,
+        length: I64,
+        *,
+        registers: list[Any],
+    ) -> Page:
         started = pa.array(begin).cast(self.node.time) if self.node.time != pa.int64() else pa.array(begin)
-        columns = [started, pa.array(length), self._names.take(pa.array(state))]
-        payload = pa.RecordBatch.from_arrays(
-            [*columns, *(pa.array(r) for r in registers)], schema=self.node.schema
-        )
+        made = {"begin": started, "length": pa.array(length), "state": self._names.take(pa.array(state))}
+        made |= {n: pa.array(r) for n, r in zip(self.auto.registers, registers, strict=True)}
+        made |= {n: batch.column(n).take(pa.array(row)) for n in self.node.beside}
+        schema = self.node.schema
+        payload = pa.RecordBatch.from_arrays([made[name] for name in schema.names], schema=schema)
         return Page(le[row], begin + self.node.within, payload)
 
     # State.
@@ -234,6 +252,40 @@ class Follow(Operator):
         for state in self.states().values():
             if state.live < state.size:
                 state.compact()
+
+
+class RunGroups:
+    """The groups of a page's items, numbered, and the runs that each of them has."""
+
+    def __init__(self, runs: RowState, group: tuple[str, ...], batch: pa.RecordBatch) -> None:
+        self._keys = batch.select(list(group)) if group else None
+        count = batch.num_rows
+        if self._keys is None:
+            self.number: I64 = np.zeros(count, np.int64)
+            self.order: I64 = np.arange(count)
+            self.taken_up: I64 = np.arange(runs.size)
+            self.untouched: I64 = np.zeros(0, np.int64)
+            self.begins: I64 = np.array([0, runs.size], np.int64)
+            return
+        table = KeyTable()
+        number, self._first = table.encode(*identity(self._keys.columns, count, LOCAL))
+        self.order = np.argsort(number, kind="stable")
+        self.number = number[self.order]
+        own = runs.payload.all() if runs.size else self._keys.slice(0, 0)
+        owner = table.find(*identity(own.columns, own.num_rows, LOCAL))
+        by_owner = np.argsort(owner, kind="stable")
+        edge = int(np.searchsorted(owner[by_owner], 0))
+        self.untouched, self.taken_up = by_owner[:edge], by_owner[edge:]
+        self.begins = np.searchsorted(owner[self.taken_up], np.arange(len(self._first) + 1))
+
+    def sorted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The items with those of one group together, each group in its order."""
+        return batch if self._keys is None else take_rows(batch, self.order)
+
+    def keys_of(self, number: I64) -> pa.RecordBatch:
+        """The keys of groups by their numbers."""
+        assert self._keys is not None
+        return take_rows(self._keys, self._first[number])
 
 
 def _in_order(le: I64, bound: int) -> bool:

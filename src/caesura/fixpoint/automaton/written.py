@@ -79,10 +79,14 @@ def source(auto: Automaton) -> str:
     arrays = [f"c{j}" for j in range(len(columns))]
     runs = [f"{side}{k}" for side in "ab" for k in range(len(names))]
     outs = [f"o{k}" for k in range(len(names))]
-    head = ["first", "le", "letter", "within", "count", *arrays, "sa", "ba", "la", "sb", "bb", "lb", *runs]
+    head = ["first", "le", "letter", "within", "group", "now", "kept", "count", *arrays, "whose"]
+    head += ["si", "bi", "li", *(f"i{k}" for k in range(len(names)))]
+    head += ["sa", "ba", "la", "sb", "bb", "lb", *runs]
+    head += ["gk", "sk", "bk", "lk", *(f"k{k}" for k in range(len(names)))]
     head += ["o_row", "o_state", "o_begin", "o_length", *outs]
     lines = [f"def run({', '.join(head)}):", "    made = 0", "    i = first", "    while i < len(le):"]
     forks = _forks(auto, tests)
+    lines += _next_group(len(names))
     lines += [
         f"        if made + {forks} * (count + 1) > len(o_row) or {forks} * (count + 1) > len(sa):",
         "            break",
@@ -105,8 +109,35 @@ def source(auto: Automaton) -> str:
         lines += ["        sa, sb = sb, sa", "        ba, bb = bb, ba", "        la, lb = lb, la"]
         lines += [f"        a{k}, b{k} = b{k}, a{k}" for k in range(len(names))]
     lines += ["        count = alive", "        i += 1"]
-    lines += [f"    return i, count, made, {'(i - first) % 2' if forks > 1 else 0}", ""]
+    odd = "(i - first) % 2" if forks > 1 else "0"
+    lines += [f"    return i, count, made, {odd}, now, kept", ""]
     return "\n".join(lines)
+
+
+def _next_group(registers: int) -> list[str]:
+    """Where the items of another group begin: the runs of the last one are put away, its own are taken up."""
+    put = [("gk", "now"), *((f"{x}k", f"{x}a[r]") for x in "sbl")]
+    put += [(f"k{k}", f"a{k}[r]") for k in range(registers)]
+    take = [(f"{x}a", f"{x}i") for x in "sbl"] + [(f"a{k}", f"i{k}") for k in range(registers)]
+    return [
+        "        g = group[i]",
+        "        if g != now:",
+        "            if kept + count > len(sk):",
+        "                break",
+        "            for r in range(count):",
+        *(f"                {array}[kept + r] = {value}" for array, value in put),
+        "            kept += count",
+        "            count = 0",
+        "            now = -1",
+        "            begins = whose[g]",
+        "            more = whose[g + 1] - begins",
+        "            if more > len(sa):",
+        "                break",
+        "            for r in range(more):",
+        *(f"                {array}[r] = {held}[begins + r]" for array, held in take),
+        "            count = more",
+        "            now = g",
+    ]
 
 
 def is_narrow(tests: Sequence[Expr]) -> bool:
