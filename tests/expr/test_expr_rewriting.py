@@ -83,13 +83,14 @@ def test_conjuncts_flatten_nested_ands_only() -> None:
         (5 + A, ("a", 5)),
         ((A - 5).alias("x"), ("a", -5)),
         (5 - A, None),
-        (A + 1.0, None),
+        (A - 1.5, ("a", -1.5)),
+        (A + lit("x"), None),
         (A + True, None),
         (A * 2, None),
         (A + B, None),
     ],
 )
-def test_a_shifted_column_is_a_column_and_a_whole_number(expr: Expr, wanted: tuple[str, int] | None) -> None:
+def test_a_shifted_column_is_a_column_and_a_number(expr: Expr, wanted: tuple[str, float] | None) -> None:
     assert shifted_column(expr) == wanted
 
 

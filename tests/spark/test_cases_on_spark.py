@@ -88,11 +88,6 @@ SELECT * FROM uneven MATCH_RECOGNIZE (
 """
 
 
-RISING = cz.automaton(
-    [cz.arc("S", "A", top=col("v")), cz.arc("A", "A", col("v") >= col("top"), top=col("v"))], {"top": 0}, 30
-)
-
-
 def ten(batch: pa.RecordBatch) -> list[int]:
     return [10] * batch.num_rows
 
@@ -123,7 +118,6 @@ def plans(folder: Path) -> dict[str, Stream]:
         "starts": uneven.bucket("LE", 5).group_by("wid").totals(n=cz.count()),
         "feedback": uneven.group_by("id").tumbling(5).agg(n=cz.count()).feedback_from(control, on="id"),
         "impute": filled.feedback_from(control, on="id"),
-        "runs": uneven.group_by("id").match(RISING, carry=["v"]),
         "asked": cz.sql(ASKED, uneven=uneven.forever(), left=left.forever()),
         "matched": cz.sql(MATCHED, uneven=uneven.with_columns(ts=cz.start())),
         "sampled": uneven.sample(0.6, seed=4).group_by("v").tumbling(20).agg(often=cz.mode("id"), mad=MAD),
@@ -142,7 +136,7 @@ def test_what_was_wrong_once_is_right_on_spark(spark: Any, buckets: Any, folder:
     wanted = {name: run(stream.node) for name, stream in streams.items()}
     got = {name: History.of(sink.items(name), node.schema) for name, node in nodes.items()}
     alike = ("join", "left join", "dropped key", "changed key", "pace", "sampled", "asked", "matched")
-    for name in (*alike, "delaying", "paced by", "deadline", "starts", "runs"):
+    for name in (*alike, "delaying", "paced by", "deadline", "starts"):
         assert violations(sink.items(name)) == []
         assert got[name] == wanted[name].history, (name, got[name].difference(wanted[name].history))
     assert sorted(row[2][0] for row in got["framed"].rows()) == [-1] * 5 + [5] * 10

@@ -690,7 +690,8 @@ class Grouped(Windowing):
         --------
         >>> import caesura as cz
         >>> from caesura import col
-        >>> rows = [{"t": t, "k": k, "v": v} for t, k, v in ((1, "a", 5), (2, "b", 7), (3, "a", 6), (4, "b", 2))]
+        >>> given = ((1, "a", 5), (2, "b", 7), (3, "a", 6), (4, "b", 2))
+        >>> rows = [{"t": t, "k": k, "v": v} for t, k, v in given]
         >>> rise = cz.automaton(
         ...     [cz.arc("S", "low", low=col("v")), cz.arc("low", "high", col("v") > col("low"))],
         ...     {"low": 0},

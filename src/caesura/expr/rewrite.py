@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-
-from pyarrow.types import is_integer
+from decimal import Decimal
+from typing import Any
 
 from caesura.expr.lambdas import Each, Element, ListFold, parts, with_parts
 from caesura.expr.nodes import Alias, Apply, Boundary, Call, Case, Cast, Column, Constant, Expr, Field, Member
@@ -132,19 +132,21 @@ def is_column(expr: Expr) -> str | None:
     return bare.name if isinstance(bare, Column) else None
 
 
-def shifted_column(expr: Expr) -> tuple[str, int] | None:
-    """The column and the whole number added to it; a bare column is shifted by 0.
+def shifted_column(expr: Expr) -> tuple[str, Any] | None:
+    """The column and the number added to it; a bare column is shifted by 0.
 
-    >>> shifted_column(col("t") - 5), shifted_column(7 + col("t")), shifted_column(col("t") * 2)
-    (('t', -5), ('t', 7), None)
+    >>> shifted_column(col("t") - 5), shifted_column(7.5 + col("t")), shifted_column(col("t") * 2)
+    (('t', -5), ('t', 7.5), None)
     """
     match strip(expr):
         case Column(name=name):
             return name, 0
-        case Apply(name="add", args=(Column(name=name), Constant(value=int() as by, type=type))):
-            return (name, by) if is_integer(type) else None
-        case Apply(name="add", args=(Constant(value=int() as by, type=type), Column(name=name))):
-            return (name, by) if is_integer(type) else None
-        case Apply(name="subtract", args=(Column(name=name), Constant(value=int() as by, type=type))):
-            return (name, -by) if is_integer(type) else None
+        case Apply(name="add", args=(Column(name=name), Constant(value=int() | float() | Decimal() as by))):
+            return (name, by) if not isinstance(by, bool) else None
+        case Apply(name="add", args=(Constant(value=int() | float() | Decimal() as by), Column(name=name))):
+            return (name, by) if not isinstance(by, bool) else None
+        case Apply(
+            name="subtract", args=(Column(name=name), Constant(value=int() | float() | Decimal() as by))
+        ):
+            return (name, -by) if not isinstance(by, bool) else None
     return None

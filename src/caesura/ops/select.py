@@ -8,10 +8,12 @@ Law: a pattern passes exactly when every attribute that it names survives.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -28,6 +30,8 @@ from caesura.plan.lifetimes import Unchanged
 from caesura.plan.node import alike_for, unchecked
 from caesura.plan.roles import ROW_BY_ROW, OnLoop, PunctuatedBy, RowForm
 from caesura.punctuation import Image, Pattern, SchemaMapping
+from caesura.punctuation.additions import Sum
+from caesura.punctuation.values import Values, ge, le, value
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -63,14 +67,27 @@ class Select(Node):
             plain, moved = is_column(expr), shifted_column(expr)
             if plain is not None:
                 images[name] = Image(plain)
-            elif moved is not None and self._exactly_shifts(name, moved[0]):
-                images[name] = Image(moved[0], moved[1])
+            elif moved is not None and (image := self._sum(name, *moved)) is not None:
+                images[name] = image
         return SchemaMapping(images)
 
-    def _exactly_shifts(self, name: str, column: str) -> bool:
-        """A narrow number that is moved in 64 bits stays within them."""
-        wide = pa.int64()
-        return self.schema.field(name).type == wide and self.inputs[0].schema.field(column).type in NARROW
+    def _sum(self, name: str, column: str, by: Any) -> Image | None:
+        """A column plus a constant, where both have the type that is added."""
+        made, given = self.schema.field(name).type, self.inputs[0].schema.field(column).type
+        if pa.types.is_integer(given) and pa.types.is_integer(made) and isinstance(by, int):
+            return Sum(column, by, "int", _with_a_sum(given, made, by))
+        if given == made == pa.float64() and math.isfinite(by):
+            return Sum(column, float(by), "float")
+        if (
+            pa.types.is_integer(given)
+            and made == pa.float64()
+            and isinstance(by, float)
+            and math.isfinite(by)
+        ):
+            return Sum(column, by, "float", among=_limits(given))
+        if pa.types.is_decimal(given) and pa.types.is_decimal(made) and not isinstance(by, float):
+            return Sum(column, Decimal(by), "decimal") if made.precision < DIGITS else None
+        return None
 
     def carry(self, port: int, pattern: Pattern) -> Pattern | None:
         return self.mapping.down(pattern)
@@ -112,7 +129,23 @@ class Select(Node):
         return ", ".join(n if is_column(e) == n else f"{n}={e}" for n, e in self.columns)
 
 
-NARROW = (pa.int8(), pa.int16(), pa.int32(), pa.uint8(), pa.uint16(), pa.uint32())
+DIGITS = 38
+"""Decimals of so many digits may round or have no sum."""
+
+
+def _with_a_sum(given: pa.DataType, made: pa.DataType, by: int) -> Values | None:
+    """The whole numbers of a type to which another can add so much, and null; None where that is all."""
+    (least, most), (low, high) = _limits(given), _limits(made)
+    if least + by >= low and most + by <= high:
+        return None
+    return (le(high - by) if by > 0 else ge(low - by)).union(value(None))
+
+
+def _limits(t: pa.DataType) -> tuple[int, int]:
+    """The least and the greatest whole number of a type."""
+    if pa.types.is_unsigned_integer(t):
+        return 0, (1 << t.bit_width) - 1
+    return -(1 << (t.bit_width - 1)), (1 << (t.bit_width - 1)) - 1
 
 
 class Project(Operator):

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from caesura.punctuation.pattern import Pattern
 from caesura.punctuation.time import TIME
@@ -27,7 +28,15 @@ class Image:
     """One output attribute: an input attribute, moved by `shift` (integers and time only)."""
 
     attribute: str
-    shift: int = 0
+    shift: Any = 0
+
+    def down(self, values: Values) -> Values | None:
+        """The output's values that come from these; None where no set says so exactly."""
+        return values.shift(self.shift)
+
+    def up(self, values: Values) -> Values | None:
+        """The attribute's values that become these; None where no set says so exactly."""
+        return values.shift(-self.shift)
 
 
 SAME_TIME = Image(TIME)
@@ -85,7 +94,10 @@ class SchemaMapping:
             if found is None:
                 return None
             output, image = found
-            constraints[output] = values.shift(image.shift)
+            below = image.down(values)
+            if below is None:
+                return None
+            constraints[output] = below
         return Pattern(**constraints)
 
     def up(self, pattern: Pattern) -> Pattern | None:
@@ -96,7 +108,9 @@ class SchemaMapping:
             image = images.get(output)
             if image is None:
                 return None
-            moved = values.shift(-image.shift)
+            moved = image.up(values)
+            if moved is None:
+                return None
             known = constraints.get(image.attribute)
             constraints[image.attribute] = moved if known is None else known.intersect(moved)
         return Pattern(**constraints)

@@ -195,6 +195,10 @@ class Values:
             raise PatternError(f"{self} cannot be shifted by {by}.", remedy="Only integers and time shift.")
         return _made(self.low, tuple((at + by, side) for at, side in self.cuts), self.null, "int")
 
+    def with_cuts(self, cuts: Cuts, kind: str = "") -> Values:
+        """A set that changes at other places, in the same order."""
+        return _made(self.low, cuts, self.null, kind or self.kind)
+
     def reach(self, start: int) -> int | None:
         """Where the run of integers from `start` leaves the set (start itself if outside); None is never.
 
