@@ -127,7 +127,7 @@ def test_a_template_that_a_pattern_conforms_to_is_found_from_the_pattern():
     [
         ("[[a:+, x:#]]", ["a", "b"], "marks 'x', which is not there"),
         ("[[a:+, a:#]]", None, "names 'a' twice"),
-        ("[[a:*]]", None, "is no descriptor"),
+        ("[[a:*]]", None, "is no column with a mark"),
         ("a:+", None, "is no template"),
         ("[[time:#]]", None, "no source closes instants one by one"),
     ],

@@ -184,7 +184,7 @@ def test_unsigned_numbers_beyond_64_bits_are_not_read_as_negative_ones() -> None
 
 def test_a_pattern_has_no_rows_for_the_late_table() -> None:
     found = cz.from_rows([{"t": 1, "v": 2}], time="t").match(qre.atom(op=col("v")))
-    with pytest.raises(PlanError, match=r"on_bad\('late'\) says nothing about 'qre'"):
+    with pytest.raises(PlanError, match=r"on_bad\('late'\) has no effect behind 'qre'"):
         found.on_bad("late")
 
 

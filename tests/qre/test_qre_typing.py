@@ -45,7 +45,7 @@ def test_the_papers_ambiguous_expression_is_refused_with_bb_and_its_two_parses()
     text = refused(
         lambda: qre.split(qre.iter(either, qre.sum()), atom(B), qre.iter(either, qre.sum()), op=col("_0"))
     )
-    assert "do not concatenate unambiguously" in text
+    assert "can be divided among the parts of this split in two ways" in text
     assert "1     'b'  0" in text and "2     'b'  0" in text and "3  " not in text
     assert "parse 1: ε · 1 · 2" in text and "parse 2: 1 · 2 · ε" in text
     assert "^^^^" in text and "(test_qre_typing.py:" in text

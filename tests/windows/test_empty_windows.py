@@ -78,5 +78,5 @@ def test_a_sample_lives_until_the_next_of_its_key() -> None:
         "  4  9   | a 2 | +",
         "  9  inf | a 4 | +",
     ]
-    with pytest.raises(PlanError, match="do not live until the next"):
+    with pytest.raises(PlanError, match="both say when a row ends"):
         cz.from_arrow(table, time="t", end="v", until_next="k")

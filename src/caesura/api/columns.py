@@ -58,7 +58,7 @@ def together(columns: Mapping[str, Any] | None, named: Mapping[str, Any], step: 
     """The columns of a mapping, then those of keywords."""
     if columns is not None and not isinstance(columns, Mapping):
         raise PlanError(
-            f"'{getattr(columns, 'shown', columns)}' says no names of columns.",
+            f"'{getattr(columns, 'shown', columns)}' gives its column no name.",
             remedy='Give keywords, or a mapping: {"n": cz.count()}.',
         ).at(step, here())
     twice = [name for name in columns or () if name in named]

@@ -46,7 +46,8 @@ def with_empty(
     absent = [name for name in by if name not in keys.schema.names]
     if absent:
         raise PlanError(
-            f"the stream of keys has no column '{absent[0]}'.", remedy=f"Let it have {', '.join(by)}."
+            f"the stream of keys has no column '{absent[0]}'.",
+            remedy=f"Give a stream that has {', '.join(by)}.",
         ).at(frame.kind, here())
     one = {} if by else {WINDOW: lit(0)}
     seen = keys.select(*by, **one)

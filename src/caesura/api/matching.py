@@ -43,7 +43,7 @@ def matching(
     for name, of in subsets.items():
         names[name.upper()] = tuple(member for one in of for member in _known(one, names))
     if rows not in get_args(Shown):
-        raise PlanError(f"rows={rows!r} says nothing.", remedy=ROWS_FORMS)
+        raise PlanError(f"there is no rows={rows!r}.", remedy=ROWS_FORMS)
     written = WrittenNames(source.schema, names)
     for name in define:
         _known(name, dict.fromkeys(variables(tree), ()))
@@ -88,5 +88,5 @@ def _skip(text: str, names: Mapping[str, tuple[str, ...]]) -> Skip:
     if words == ["past", "last", "row"] or words == ["next", "row"]:
         return Skip("next row" if words[0] == "next" else "past last row")
     if not words or len(words) > 2 or (len(words) == 2 and words[0] not in ("first", "last")):
-        raise PlanError(f"skip={text!r} says nothing.", remedy=SKIP_FORMS)
+        raise PlanError(f"there is no skip={text!r}.", remedy=SKIP_FORMS)
     return Skip("first" if words[0] == "first" and len(words) == 2 else "last", _known(words[-1], names))

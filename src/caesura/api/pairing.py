@@ -159,7 +159,7 @@ class Pairing:
         if len(found) == 1:
             return found[0]
         raise self.refused(
-            f"'{column.name}' is of a stream that is above {'both sides' if found else 'neither side'}.",
+            f"'{column.name}' is of a stream that {'both sides are' if found else 'no side is'} made of.",
             f"Write cz.left('{column.name}') or cz.right('{column.name}').",
         )
 

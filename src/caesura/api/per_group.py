@@ -38,7 +38,8 @@ def applied(base: Node, keys: tuple[str, ...], function: Callable[[Stream], Stre
     keyed = Keyed(base, keys).node(made.node)
     if keyed is None:
         raise PlanError(
-            "what f gives has nothing of the group that it was given.", remedy="Let it use its argument."
+            "what f returns is not made of the group that it was given.",
+            remedy="Return a stream that is made of f's argument.",
         ).at("apply", here())
     rest = [name for name in keyed.schema.names if name not in keys]
     return Stream(keyed).select(*keys, *rest)

@@ -65,8 +65,8 @@ def sampled(make: F) -> F:
             return made
         if events.get("end") or events.get("kind"):
             raise PlanError(
-                "rows that say when they end do not live until the next.",
-                remedy="Leave out until_next=, or end= and kind=.",
+                "end= (or kind=) and until_next= both say when a row ends.",
+                remedy="Leave one of the two out.",
             ).at(events.get("name") or "read", here())
         return made.latest(until_next)
 

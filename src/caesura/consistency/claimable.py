@@ -36,7 +36,7 @@ def refuse_speakers(nodes: Iterable[Node]) -> None:
     for node in nodes:
         if node.sends_feedback:
             raise StreamError(
-                f"'{node.kind}' gives feedback, and labels do not tell what it lets go.",
+                f"'{node.kind}' gives feedback, and cz.heeding() cannot tell which rows it leaves out.",
                 remedy="Take claims=cz.tokens(); they name the feedback that they are under.",
             ).at(node.step, node.place)
 

@@ -185,7 +185,8 @@ def _given_flow(
         what = f"the rate of '{name}'" if step.origin else f"how many rows go around the loop '{name}'"
         raise ContractError(
             f"nothing is known of {what}.",
-            remedy=f"Give paces={{'{name}': SourceRate(events=..., per=..., within=...)}}.",
+            remedy=f"Give it: stream.bounds({{'{name}': (events, per, within)}}), or for a node "
+            f"bounds(node, {{'{name}': SourceRate(events=..., per=..., within=...)}}).",
         )
     longest_life = told if isinstance(told, int) else longest(step.properties)
     if longest_life is None:

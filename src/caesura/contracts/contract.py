@@ -61,9 +61,7 @@ class Contract:
             fields.setdefault(name, {})[int(number or 1)] = Scheme.parse(body)
         leftover = _FIELD.sub("", text).strip("<>, \n\t{}")
         if leftover or "In" not in fields or "Out" not in fields:
-            problem = (
-                f"'{leftover}' says nothing in a contract." if leftover else "a contract lacks In or Out."
-            )
+            problem = f"'{leftover}' is no part of a contract." if leftover else "a contract lacks In or Out."
             raise ContractError(problem, remedy="Write <In={[[a:+, b:-]]}, Out={[[a:+, b:-]]}>.")
         ins, outs = _numbered(fields["In"]), _numbered(fields["Out"])
         received = _numbered(fields.get("Feedback.In", {}))

@@ -67,7 +67,7 @@ def _pattern(expr: Expr, schema: pa.Schema) -> Pattern:
     found = pattern_of(expr, schema)
     if found is None:
         raise PatternError(
-            f"'{expr}' cannot be told to other steps: it is no set of single columns' values.",
+            f"'{expr}' cannot be feedback, which compares single columns with constants.",
             remedy="Compare columns with constants, joined by & and |; or filter with where() in the query.",
         )
     return Pattern(**{name: _ticks(v) if name in (LE, RE) else v for name, v in found.items()})

@@ -51,7 +51,7 @@ def _closed(
 ) -> Fixpoint:
     if progress not in PROGRESS:
         raise PlanError(
-            f"there is no strategy '{progress}'.", remedy=f"Choose one of: {', '.join(PROGRESS)}."
+            f"there is no progress='{progress}'.", remedy=f"Choose one of: {', '.join(PROGRESS)}."
         )
     if max_rounds is not None and max_rounds < 1:
         raise PlanError(f"{max_rounds} rounds derive nothing.", remedy="Allow at least one round.")

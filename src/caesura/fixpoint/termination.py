@@ -263,8 +263,8 @@ def _check_keep(seed: Node, keep: Keep, per: tuple[str, ...]) -> None:
     if further and pa.types.is_floating(t):
         raise PlanError(
             f"a row of the loop has '{further[0]}' besides its key and its value, and '{keep.value}' is {t}: "
-            "adding to a float may leave it as it is, and then nothing tells which of two rows owes itself "
-            "to the other.",
+            "adding to a float may leave it as it is, and then nothing tells which of two rows was made "
+            "of the other.",
             remedy="Count in whole numbers (metres, cents): cast it to bigint. Or select the key and the "
             "value only, and join the rest to what comes out.",
         )

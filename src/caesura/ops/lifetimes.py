@@ -78,7 +78,7 @@ class Lifetime(Node):
             )
         if self.rule in ("set_duration", "scale") and self.amount <= 0:
             raise PlanError(
-                f"{self.rule} by {self.amount} leaves no event anything to live on.",
+                f"{self.rule} by {self.amount} leaves no event a lifetime.",
                 remedy="Give a positive amount; to take events out, use where.",
             )
         shrinks = self.rule == "scale" and self.amount < self.per

@@ -65,7 +65,7 @@ class Pace(Union):
         schema = super().output_schema()
         if self.by and not _counts(self.column(self.by).type):
             raise PlanError(
-                f"'{self.by}' is {self.column(self.by).type}, of which nothing is so far behind.",
+                f"'{self.by}' is {self.column(self.by).type}, whose values have no distance.",
                 remedy="Give a column of whole numbers, timestamps or dates.",
             )
         return schema

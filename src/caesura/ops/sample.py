@@ -52,7 +52,7 @@ class Sample(Node):
     def output_schema(self) -> pa.Schema:
         if not 0 <= self.fraction <= 1:
             raise PlanError(
-                f"a share of {self.fraction} is none of the rows.",
+                f"{self.fraction} is no share of the rows.",
                 remedy="Give a share from 0 to 1, like 0.1.",
             )
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or not -SEEDS <= self.seed < SEEDS:

@@ -226,7 +226,7 @@ def check_feedback(pattern: Pattern, schema: pa.Schema) -> Pattern:
     """The pattern in the columns' own types; refuses names that the stream does not have."""
     if TIME in pattern:
         raise PatternError(
-            "feedback speaks of rows, which have no sync time.",
+            "feedback is about rows, and rows have no 'time'.",
             remedy="Write LE (where a row starts) or RE (where it ends) instead of time.",
         )
     return pattern.check(schema, ticks=(LE, RE))

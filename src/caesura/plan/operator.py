@@ -142,7 +142,7 @@ class Operator:
                 return [inner[0].outer(port, punctuation)]
             return ring.guess(port, punctuation, self.promises)
         raise StreamError(
-            f"the punctuation '{punctuation}' came to a step that no loop or claim put it on the way to.",
+            f"the punctuation '{punctuation}' came to a step outside of any loop or claim.",
             remedy="Feed definite punctuation only; loops and claims make the other kinds themselves.",
         )
 

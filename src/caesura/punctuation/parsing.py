@@ -89,7 +89,7 @@ def parse_punctuation(text: str, schema: pa.Schema | None = None) -> Punctuation
 def _intent(text: str) -> Intent:
     known = [intent.value for intent in Intent]
     if text not in known:
-        raise DataError(f"there is no {excerpt(text)} punctuation.", remedy=closest(text[:LONGEST], known))
+        raise DataError(f"there is no punctuation '{excerpt(text)}'.", remedy=closest(text[:LONGEST], known))
     return Intent(text)
 
 

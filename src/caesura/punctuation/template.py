@@ -85,8 +85,8 @@ class Template:
             found = _DESCRIPTOR.fullmatch(part.strip())
             if found is None:
                 raise ContractError(
-                    f"'{part.strip()}' in the template '{text}' is no descriptor.",
-                    remedy="Write an attribute, a colon, and one of + # -.",
+                    f"'{part.strip()}' in the template '{text}' is no column with a mark.",
+                    remedy="Write a column, a colon, and one of + # -, as in id:#.",
                 )
             marks.append((found.group(1), cast(Mark, found.group(2))))
         read = Template(tuple(marks))

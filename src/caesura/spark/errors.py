@@ -72,7 +72,7 @@ def ours(error: Exception) -> Exception:
         return StreamError(
             "Spark has no library for S3, through which its own checkpoint and file listings go.",
             remedy="Add it when the session is made: spark.jars.packages=org.apache.hadoop:hadoop-aws:X.Y.Z, "
-            "with the version of Spark's Hadoop. Sinks need none: they are written by ours.",
+            "with the version of Spark's Hadoop. Sinks need none: Caesura writes them itself.",
         )
     if type(error).__module__.startswith("grpc") or "SparkConnectGrpc" in type(error).__name__:
         return _server_gone(error)

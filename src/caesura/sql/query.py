@@ -244,7 +244,7 @@ class Lowering:
             raise refused(
                 node,
                 self.text,
-                "rows of windows are not grouped by them",
+                "the rows are assigned to windows, and GROUP BY does not name the window",
                 "GROUP BY window_start, window_end, ...",
             )
         for at, one in enumerate(shown):

@@ -75,7 +75,7 @@ def _close(query: Lowering, tables: list[exp.CTE]) -> None:
         raise refused(
             tables[0],
             query.text,
-            "tables of one loop have UNION and UNION ALL",
+            "tables of one loop mix UNION and UNION ALL",
             "Write the same in all of them.",
         )
 
@@ -114,7 +114,7 @@ def _start(query: Lowering, table: exp.CTE, around: dict[str, exp.CTE]) -> Relat
         raise refused(
             table,
             query.text,
-            f"'{table.alias}' has no part to start from: all of it speaks of the loop",
+            f"'{table.alias}' has no part to start from: every SELECT of it reads the loop itself",
             "Begin with it: SELECT ... UNION ALL SELECT ... FROM " + table.alias + ".",
         )
     given = [c.name for c in table.args["alias"].args.get("columns") or ()]

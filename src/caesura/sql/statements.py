@@ -297,7 +297,7 @@ def _columns(words: Words) -> tuple[tuple[str, str], ...]:
             depth += (words.sees("(") or words.sees("<")) - (words.sees(")") or words.sees(">"))
             words.at += 1
         if start == words.at:
-            raise words.wrong(f"here belongs the type of '{name}'", "Write (item BIGINT, price DOUBLE).")
+            raise words.wrong(f"expected the type of '{name}'", "Write (item BIGINT, price DOUBLE).")
         found.append((name, words.source(start)))
         if not words.take(","):
             words.need(")")

@@ -301,7 +301,7 @@ def met(query: Lowering, relation: Relation, node: exp.Expr) -> Relation:
     raise refused(
         node,
         query.text,
-        "a query in a condition is known as [NOT] IN (SELECT ...) and [NOT] EXISTS (SELECT ...) only",
+        "a query in a condition must be [NOT] IN (SELECT ...) or [NOT] EXISTS (SELECT ...)",
         "Write conditions that must all hold, or join with the query.",
     )
 

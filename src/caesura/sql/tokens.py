@@ -54,7 +54,7 @@ class Words:
     def need(self, *words: str) -> None:
         """Goes behind these words, or refuses what stands there."""
         if not self.take(*words):
-            raise self.wrong(f"here belongs {' '.join(words)}")
+            raise self.wrong(f"expected {' '.join(words)}")
 
     def one_of(self, words: Sequence[str], what: str) -> str:
         """One of some words; names the closest where it is another."""
@@ -67,14 +67,14 @@ class Words:
     def name(self, what: str) -> str:
         """A name, plain or in backticks."""
         if self.done or self._is(TokenType.STRING, TokenType.NUMBER) or not self._shown()[:1].isidentifier():
-            raise self.wrong(f"here belongs the name of {what}")
+            raise self.wrong(f"expected the name of {what}")
         self.at += 1
         return str(self.tokens[self.at - 1].text)
 
     def string(self, what: str) -> str:
         """A text in quotes."""
         if not self._is(TokenType.STRING):
-            raise self.wrong(f"here belongs {what}, in quotes")
+            raise self.wrong(f"expected {what}, in quotes")
         self.at += 1
         return str(self.tokens[self.at - 1].text)
 
@@ -123,7 +123,7 @@ class Words:
 
     def wrong(self, problem: str, remedy: str = "See docs/sql.md for how it is written.") -> CaesuraError:
         """What is wrong with the next word, and where it stands."""
-        near = f", not {self._shown()!r}" if problem.startswith("here") else ""
+        near = f", not {self._shown()!r}" if problem.startswith("expected") else ""
         return PlanError(f"{self.place()}{problem}{near}.", remedy=remedy)
 
     def place(self) -> str:

@@ -492,7 +492,7 @@ class RowSteps(Planned):
         """
         if how not in ("stop", "late") or not isinstance(self.node, Select | Where):
             error = PlanError(
-                f"on_bad({how!r}) says nothing about '{self.node.step}'.",
+                f"on_bad({how!r}) has no effect behind '{self.node.step}'.",
                 remedy="Write .on_bad('late') or .on_bad('stop') behind where, select or with_columns; files "
                 "and lines are told at their source, as in cz.read.csv(..., on_bad='quarantine').",
             )

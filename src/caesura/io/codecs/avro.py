@@ -98,7 +98,7 @@ def arrow_type(avro_type: Any, named: dict[str, Any]) -> pa.DataType:
         if len(some) == 1:
             return arrow_type(some[0], named)
         raise PlanError(
-            f"a column of several Avro types, {json.dumps(avro_type)}, is none of Arrow.",
+            f"a field of several types, {json.dumps(avro_type)}, fits no one column.",
             remedy="Leave the field out by a reader's schema: cz.avro(schema, reader=...).",
             step="avro",
             place=here(),

@@ -176,7 +176,7 @@ def message_codec(descriptors: str | Path | bytes, message: str) -> ProtobufCode
         ) from None
     except RecursionError:
         raise PlanError(
-            f"the message '{message}' holds itself, and a row has an end.",
+            f"the message '{message}' contains itself, and no column can be so.",
             remedy="Read a message that does not, or write the part that does as bytes.",
             step="protobuf",
             place=here(),

@@ -122,7 +122,7 @@ class SchemaRegistry:
         if code in (401, 403):
             given = "no credentials" if self.auth_env is None else f"what '{self.auth_env}' holds"
             return StreamError(
-                f"the registry at '{self.url}' lets nobody in with {given}.",
+                f"the registry at '{self.url}' does not accept {given}.",
                 remedy="Give cz.registry(url, auth_env=...) the name of an environment variable with "
                 "user:password, or with Bearer and a token.",
             )

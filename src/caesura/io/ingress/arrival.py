@@ -80,7 +80,7 @@ class IngestionTime:
         wrong = next((name for name in OTHERS if options.get(name) is not None), None)
         if wrong is not None:
             raise PlanError(
-                f"{wrong}= says something of times in the rows, and these are timed by the clock.",
+                f"{wrong}= is about times in the rows, and these rows are timed by the clock.",
                 remedy=f"Leave {wrong}= out; or name the column of the time: time='ts'.",
             )
         renamed = tuple((options.get("rename") or {}).items())

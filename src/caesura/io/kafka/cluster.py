@@ -115,7 +115,7 @@ class Cluster:
             yield getattr(import_module(module), name)
         except (confluent_kafka.KafkaException, TypeError, ValueError) as error:
             raise PlanError(
-                f"config= cannot be: {_first_line(error)}.", remedy="It takes the options of librdkafka."
+                f"config= is refused: {_first_line(error)}.", remedy="It takes the options of librdkafka."
             ) from None
 
     # -- what it is asked -------------------------------------------------------------------------------

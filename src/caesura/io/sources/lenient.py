@@ -60,7 +60,7 @@ class LenientFileReader(FileReader):
         super().__init__(path, format, schema=schema, columns=columns, batch_size=batch_size)
         if on_bad == "quarantine" and self.complete:
             raise PlanError(
-                f"'{self.path}' is one file, and what is given back comes as another.",
+                f"on_bad='quarantine' reads mended rows as a new file, and '{self.path}' is a single file.",
                 remedy="Read its folder, or take on_bad='late'.",
             )
         self.prunes = False

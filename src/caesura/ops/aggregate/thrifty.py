@@ -50,7 +50,7 @@ def check_thrifty(node: Tumbling) -> None:
             raise PlanError(f"'{name}' is {a}, for which every row counts.", remedy=REMEDY)
         if column is None or column in node.group:
             raise PlanError(
-                f"'{name}' is over {a.value}, which rows cannot be left out by.",
+                f"'{name}' is over {a.value}, and thrifty windows need a plain column that is no key.",
                 remedy="Compute the column before the window, with select, and filter with where.",
             )
         t = node.inputs[0].schema.field(column).type

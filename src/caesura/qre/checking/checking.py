@@ -110,7 +110,7 @@ def _check_pipe(query: q.Pipe) -> None:
     missing = [name for name, t in fields.items() if to_arrow(t) is None]
     if missing or isinstance(made, Opaque):
         raise PlanError(
-            f"the values before >> are {made}; '{(missing or ['value'])[0]}' can be no column of items.",
+            f"the values before >> are of type {made}; '{(missing or ['value'])[0]}' is no column for items.",
             remedy="Apply an operation that gives scalars or a record, or promise a type with returns=.",
             place=query.place,
         )
@@ -141,7 +141,7 @@ def _refuse_inner(root: q.Query, body: q.Query) -> None:
             raise refusal(
                 root,
                 node,
-                f"'{what}' stands inside another query; its domain is not regular, so it has no rate.",
+                f"'{what}' stands inside another query, where only regular patterns can stand.",
                 remedy=f"Use {what} only at the top of a query; inside one, map_collect partitions by key.",
             )
 

@@ -1,6 +1,6 @@
 """Refusals that show what is wrong: the part underlined, a shortest stream, its two parses.
 
-step 'split' (flow.py:12): the parts of this split do not concatenate unambiguously. The shortest ...
+step 'split' (flow.py:12): a stream can be divided among the parts of this split in two ways. ...
   split(iter(...), atom(k = 2), iter(...), ...)
   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
   k
@@ -48,9 +48,9 @@ def apart(query: Query) -> str:
         case Or():
             return "two parts of this or_ match the same stream"
         case Split():
-            return "the parts of this split do not concatenate unambiguously"
+            return "a stream can be divided among the parts of this split in two ways"
         case Iter() | SlidingWindow():
-            return "the body of this iteration does not iterate unambiguously"
+            return "a stream can be cut into pieces of this iteration in two ways"
     return "this query is ambiguous"
 
 

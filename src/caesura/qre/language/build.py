@@ -418,7 +418,7 @@ def iter_n(body: q.Query, times: int, init: Any, op: Any = None) -> q.Query:
     positions = times * len(letters(body.rate))
     if positions > MAX_POSITIONS:
         raise PlanError(
-            f"iter_n of {times} times makes {positions} positions; at most {MAX_POSITIONS} are taken.",
+            f"iter_n of {times} times has {positions} atoms; at most {MAX_POSITIONS} are possible.",
             remedy="Repeat fewer times, or count pieces with iter(..., qre.count()) and look at the count.",
         ).at("iter_n", here())
     fold = folding("iter_n", init, op)

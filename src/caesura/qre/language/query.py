@@ -341,7 +341,7 @@ class Partition(_OfOne):
 
 def _only_at_the_top(what: str) -> PlanError:
     return PlanError(
-        f"'{what}' stands inside another query; its domain is not regular, so it has no rate.",
+        f"'{what}' stands inside another query, where only regular patterns can stand.",
         remedy=f"Use '{what}' only at the top of a query; inside one, map_collect partitions by key.",
     )
 

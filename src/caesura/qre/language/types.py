@@ -249,7 +249,7 @@ def column_of(name: str, t: ValueType) -> pa.Field:
     arrow = to_arrow(t)
     if arrow is None:
         raise PlanError(
-            f"the value '{name}' is {t}, which no column can hold.",
+            f"the value '{name}' is of type {t}, which no column can hold.",
             remedy="Promise a type: qre.function(f, returns='double'), or reduce the map with rel().",
         )
     if isinstance(t, Approx):

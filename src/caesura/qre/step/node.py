@@ -270,7 +270,8 @@ def _bound(query: Query, source: Node, tick: bool) -> Query:
     schema = source.schema
     if tick and TICK in schema.names:
         raise PlanError(
-            f"the stream has a column '{TICK}' already.", remedy="Rename it before weaving ticks."
+            f"the stream has a column '{TICK}' already.",
+            remedy="Rename it before the pattern, or leave ticks_every= out.",
         )
     wanted = (given or plain_items(schema, time=source.time)).with_ticks() if tick else given
     if given is None or (tick and not given.ticks):

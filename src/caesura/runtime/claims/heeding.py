@@ -132,7 +132,7 @@ class HeedClaims(Claiming):
         super().derived(cell, item, items)
         if cell.responder is not None:
             raise StreamError(
-                "feedback was given, and labels do not tell what it lets go.",
+                "feedback was given, and cz.heeding() cannot tell which rows it leaves out.",
                 remedy="Take claims=cz.tokens(); they name the feedback that they are under.",
             ).at(cell.node.step, cell.node.place)
         labels, waits = self._with_pending(cell, labels_of(item))

@@ -55,7 +55,7 @@ class Errands:
         """Called by any thread: has something done when the query is next at work."""
         if len(self._todo) >= MAX_WAITING:
             raise StreamError(
-                f"{MAX_WAITING} errands wait for the query already, and it is not at work.",
+                f"{MAX_WAITING} requests wait for the query already, and it does not run.",
                 remedy="Let it run, or step it; then ask again.",
             ).at("console", here())
         future: Future[T] = Future()

@@ -23,7 +23,7 @@ def as_sink(sink: Sink | str | Path | None, step: str) -> Sink:
         return ParquetSink(str(Place.of(sink).absolute()))
     if not isinstance(sink, (EpochSink, TableSink)):
         raise PlanError(
-            f"{step}(sink=...) is {shown(sink)}, which no epoch would be given to.",
+            f"{step}(sink=...) is {shown(sink)}, which is no sink.",
             remedy=f"Take a sink of caesura.spark, or write one of your own: {Sink.receives}.",
         ).at(step, here())
     return sink

@@ -153,7 +153,7 @@ class CheckpointFeedback:
     def _check(self, step: str) -> None:
         if not self._loop:
             raise StreamError(
-                "this query was started without a way back for what its consumer says.",
+                "this query was not started to take feedback.",
                 remedy="Start it with feedback=True.",
             ).at(step, here())
 

@@ -54,7 +54,7 @@ def make_job(
     stages = cut(prune(outputs), buckets)
     if stages.backward and not loop:
         raise PlanError(
-            "something in this plan goes back to an earlier stage, and there is no place for it to wait.",
+            "something goes back to an earlier stage (a loop, feedback, ahead=), and needs a folder.",
             remedy="Use start(spark, checkpoint=...), or give to_spark(spark, loop_log=...) a folder.",
         )
     if ahead is not None and ahead < 0:

@@ -64,7 +64,7 @@ def plan_of(checkpoint: Place) -> dict[str, Any]:
     saved_plan = read_plan(checkpoint)
     if saved_plan is None:
         raise StreamError(
-            f"'{checkpoint}' is no checkpoint of ours: it has no {NAME}.",
+            f"'{checkpoint}' is no checkpoint of Caesura: it has no {NAME}.",
             remedy="Give the folder that was checkpoint= when the query was started.",
         )
     return saved_plan

@@ -143,7 +143,7 @@ def _log(job: Job, bucket: int, returning: pd.DataFrame) -> None:
     epoch, query = epoch_here(), query_here()
     if epoch < 0 or query is None:
         raise StreamError(
-            "a plan in which something goes backwards runs only as a streaming query.",
+            "something goes back to an earlier stage (a loop, feedback), as only a streaming query can.",
             remedy="Use start(...), with trigger='available' to stop at the end of the input.",
         )
     log = LoopLog(job.loop, job.fence)

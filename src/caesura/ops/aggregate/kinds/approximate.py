@@ -80,7 +80,7 @@ def approx_count_distinct(
     """
     if isinstance(error, bool) or not isinstance(error, int | float) or not 0.005 <= error <= 0.26:
         raise PlanError(
-            f"a count within {error!r} is none that a sketch gives.",
+            f"approx_count_distinct cannot have a standard error of {error!r}.",
             remedy="Give a share from 0.005 to 0.26, like 0.02, or take count_distinct.",
         ).at("approx_count_distinct", here())
     return made("approx_count_distinct", value, either(where, filter), float(error))
