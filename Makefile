@@ -19,8 +19,8 @@ $(READY): requirements.lock pyproject.toml
 
 setup: $(READY) ## make the virtual environment from the locked dependencies
 
-demo: $(READY) ## the main job: a live traffic speed map on Spark
-	@$(PY) examples/traffic/demo.py $(ARGS)
+demo: $(READY) ## the main job: a live traffic speed map on Spark; CONSOLE=1 ends with it in the browser
+	@$(PY) examples/traffic/demo.py $(if $(CONSOLE),--console) $(ARGS)
 
 test: check unit ## everything that must hold: check, then all tests
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,22 @@ def generate(folder: Path, *, minutes: int = 30, files: int = 6, seed: int = 1) 
         times = START + np.arange(first, last) * SLOT
         _write(folder / "sensors", number, sensors(times, random))
         _write(folder / "probes", number, probes(times, random))
+
+
+def arriving(folder: Path, *, minutes: int = 10, seed: int = 2) -> Iterator[None]:
+    """Writes the readings of 20 seconds after the other, each time it is asked for more.
+
+    A file has its readings by freeway, so that who wants one freeway need not read the others.
+    """
+    random = np.random.default_rng(seed)
+    times = START + np.arange(minutes * 3) * SLOT
+    streams = {"sensors": sensors(times, random), "probes": probes(times, random)}
+    shares = {name: np.array_split(np.arange(len(rows)), len(times)) for name, rows in streams.items()}
+    for number in range(len(times)):
+        for name, rows in streams.items():
+            some = rows.take(pa.array(shares[name][number])).sort_by("freeway")
+            _write(folder / name, number, some, group=max(1, len(some) // FREEWAYS))
+        yield
 
 
 def flow(times: np.ndarray, freeway: np.ndarray, station: np.ndarray) -> np.ndarray:
@@ -68,6 +85,9 @@ def _arrive(table: pa.Table, ts: np.ndarray, random: np.random.Generator, late: 
     return table.take(pa.array(np.argsort(ts + delay, kind="stable")))
 
 
-def _write(folder: Path, number: int, table: pa.Table) -> None:
+def _write(folder: Path, number: int, table: pa.Table, group: int | None = None) -> None:
+    """A file that appears whole; ``group`` is how many rows may be left unread together."""
     folder.mkdir(parents=True, exist_ok=True)
-    pq.write_table(table, folder / f"{number:03d}.parquet")
+    partial = folder / f".{number:03d}.partial"
+    pq.write_table(table, partial, row_group_size=group)
+    partial.rename(folder / f"{number:03d}.parquet")

@@ -91,3 +91,29 @@ def test_a_status_that_was_cut_off_is_named(tmp_path: Path) -> None:
     with ConsoleServer(Watched("clicks", saved.shape, saved.read)) as server:
         answer = Client(server).follow_link().ask("/")
     assert answer.code == 500 and "status.json" in answer.body
+
+
+def test_a_folder_that_a_query_has_written_is_shown_without_its_plan(tmp_path: Path) -> None:
+    query = _counted().query(checkpoint=tmp_path / "checkpoint", sink=tmp_path / "out")
+    query.run()
+    with ConsoleServer(_watched(str(tmp_path / "out"))) as server:
+        visitor = Client(server).follow_link()
+        assert visitor.ask("/").headers["location"] == "/time"
+        page = visitor.ask("/time").body
+    assert "2 rows from 0 to 20" in page and "Plan</a>" not in page and "1 can be seen here" in page
+
+
+def test_the_checkpoint_of_a_query_in_a_process_is_shown_from_another(tmp_path: Path) -> None:
+    query = _counted().query(checkpoint=tmp_path / "checkpoint", sink=tmp_path / "out")
+    query.run()
+    with ConsoleServer(_watched(str(tmp_path / "checkpoint"))) as server:
+        visitor = Client(server).follow_link()
+        plan, times = visitor.ask("/").body, visitor.ask("/time").body
+    assert "in a process, from" in plan and "ended" in plan and "3 in, 2 out" in plan
+    assert "2 rows from 0 to 20" in times and "1 rows of cars were refused" in times and "writing" in times
+
+
+def _counted() -> cz.Stream:
+    rows = [{"ts": 1, "id": 7}, {"ts": 12, "id": 8}, {"ts": 2, "id": 9}, {"ts": 13, "id": 9}]
+    cars = cz.from_rows(rows, time="ts", punctuate=cz.delay(5), name="cars")
+    return cars.tumbling(10).agg(n=cz.count())

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 @reports_errors
 def console(
     target: Annotated[
-        str, typer.Argument(help="the checkpoint of a query on Spark, or a file with a stream")
+        str,
+        typer.Argument(help="a checkpoint, a folder that a query writes, or a file with a stream"),
     ],
     port: Annotated[int, typer.Option(help="0 takes one that is free")] = 0,
     host: Annotated[str, typer.Option(help="another address needs --password-file")] = "127.0.0.1",
@@ -50,14 +51,14 @@ def console(
 
 
 def _watched(target: str) -> Watched:
-    from caesura.console.web.sink_folder import SinkFolder
+    from caesura.console.web.sink_folder import SinkFolder, is_sink_folder
     from caesura.console.web.watched import Watched
     from caesura.console.web.written_times import WrittenTimes
     from caesura.runtime.inspect.trace import trace
     from caesura.runtime.metrics.figures import Figures
     from caesura.runtime.metrics.plan_shape import PlanShape
     from caesura.runtime.metrics.saved_status import SavedFigures
-    from caesura.runtime.metrics.status import Status
+    from caesura.runtime.metrics.status import Board, Status
 
     if is_script(target) or target.partition(":")[0].endswith(".py"):
         node, figures = load(target).node, Figures(target, Status(), active=False)
@@ -70,8 +71,12 @@ def _watched(target: str) -> Watched:
             tracer=lambda rows, assumed: trace(node, rows, assume=assumed or None),
         )
     check_folder(target)
+    if is_sink_folder(Place.of(target)):
+        nothing, written = PlanShape(()), Figures(target, Status(), active=False)
+        times = WrittenTimes(nothing, Board, SinkFolder(target))
+        return Watched(target, nothing, lambda: written, "what was written", times=times)
     saved = SavedFigures(Place.of(target))
-    about = f"on Spark, from {target}"
+    about = f"{saved.host}, from {target}"
     folder = SinkFolder(saved.folder) if saved.folder else None
     times = WrittenTimes(saved.shape, saved.board, folder)
     return Watched(

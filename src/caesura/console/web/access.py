@@ -62,6 +62,8 @@ class Access:
     """Asked for where other machines may look; the link's token is of no use then."""
     read_only: bool = False
     port: int = 0
+    first: str = "/"
+    """The page that the link leads to."""
     _wrong: list[float] = field(default_factory=list, repr=False)
 
     @property
@@ -137,7 +139,7 @@ class Access:
             and request.url.path == "/"
             and _same(request.query_params.get("token", ""), self.token)
         ):
-            answer = RedirectResponse("/", 303)
+            answer = RedirectResponse(self.first, 303)
             answer.set_cookie(self.cookie, self.token, httponly=True, samesite="lax", path="/")
             return answer
         return _told(

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib.resources import files
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from caesura.console.web.access import Access, GuardedPages
 from caesura.console.web.layout import place
 from caesura.console.web.looks import Looks
+from caesura.console.web.own_page import OwnPage
 from caesura.console.web.pages import Ways, check_page, panel, plan_page, told
 from caesura.console.web.plan_view import changing
 from caesura.console.web.speaking import feedback_page, form_of, said
@@ -38,7 +40,7 @@ class Console:
         folder = files("caesura.console.web") / "static"
         self._static = {name: (folder / name).read_bytes() for name in STATIC}
         routes = [
-            Route("/", self.plan),
+            Route("/", self.plan if watched.shape.steps or watched.times is None else self.to_time),
             Route("/stream", self.stream),
             Route("/static/{name}", self.static),
         ]
@@ -52,13 +54,19 @@ class Console:
         if watched.tracer is not None:
             self._traces = TracePage(watched.name, watched.tracer)
             routes.append(Route("/trace", self.trace, methods=["GET", "POST"]))
+        for own in watched.pages:
+            self._static |= {f"{own.name}.css": own.styles.encode()} if own.styles else {}
+            methods = ["GET", "POST"] if own.answer is not None else ["GET"]
+            routes.append(Route(own.path, partial(self.own, own), methods=methods))
+            routes.append(Route(f"/stream{own.path}", partial(self.own_stream, own)))
         answers = {404: self.missing, 405: self.missing, CaesuraError: self.failed}
         self.app = GuardedPages(Starlette(routes=routes, exception_handlers=answers), access)
 
     @property
     def ways(self) -> Ways:
         """The pages that there are for this query."""
-        ways = [("/", "Plan")]
+        planned = [("/", "Plan")] if self.watched.shape.steps or self.watched.times is None else []
+        ways = [*planned, *((own.path, own.title) for own in self.watched.pages)]
         if self.watched.times is not None:
             ways.append(("/time", "Time"))
         if self.watched.speaker is not None:
@@ -82,6 +90,10 @@ class Console:
     def _texts(self, looked_at: str) -> Texts:
         look = self.looks.take()
         return {**dict(changing(self.watched.shape, look)), "panel": panel(self.watched, look, looked_at)}
+
+    async def to_time(self, request: Request) -> Response:
+        """The first page of what has no plan: a folder that was written."""
+        return RedirectResponse("/time", 303)
 
     def time(self, request: Request) -> Response:
         """The output, arrivals, late rows, epochs and claims."""
@@ -120,6 +132,18 @@ class Console:
         form = await form_of(request) if request.method == "POST" else None
         only = self.access.read_only
         return _html(await run_in_threadpool(self._traces.page, self.ways, form, read_only=only))
+
+    async def own(self, page: OwnPage, request: Request) -> Response:
+        """A page of the user's own."""
+        form = await form_of(request) if request.method == "POST" else None
+        return _html(await run_in_threadpool(self._own, page, form))
+
+    def _own(self, page: OwnPage, form: dict[str, str] | None) -> str:
+        return page.page(self.watched.name, self.ways, self.looks.take(), form)
+
+    async def own_stream(self, page: OwnPage, request: Request) -> Response:
+        """What changes on it."""
+        return self.updates.stream(lambda: dict(page.parts(self.looks.take())))
 
     async def static(self, request: Request) -> Response:
         """A file of ours, by its name alone."""

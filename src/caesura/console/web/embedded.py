@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from caesura.console.web.embedded_times import LOOKS_FOR, EmbeddedTimes
@@ -17,6 +17,7 @@ from caesura.runtime.metrics.plan_shape import shape_of_query
 from caesura.runtime.metrics.served import timed
 
 if TYPE_CHECKING:
+    from caesura.console.web.own_page import OwnPage
     from caesura.runtime.graph.cell import Cell
     from caesura.runtime.query.query import Query
 
@@ -70,12 +71,20 @@ class EmbeddedWatch:
         self._times = EmbeddedTimes(query, self._errands)
         query.runner.onlookers.append(self)
 
-    def watched(self) -> Watched:
+    def watched(self, pages: Sequence[OwnPage] = ()) -> Watched:
         """The query, for the pages."""
         about = "in this process"
         nodes = self._query.outputs
         return Watched(
-            self._name, self._shape, self.figures, about, self.rows, self, nodes, times=self._times
+            self._name,
+            self._shape,
+            self.figures,
+            about,
+            self.rows,
+            self,
+            nodes,
+            times=self._times,
+            pages=tuple(pages),
         )
 
     def outputs(self) -> list[str]:

@@ -23,7 +23,9 @@ Ways = list[tuple[str, str]]
 """Addresses and names of the other pages."""
 
 
-def frame(title: str, here: str, ways: Ways, *body: Markup, stream: str | None = None) -> Markup:
+def frame(
+    title: str, here: str, ways: Ways, *body: Markup, stream: str | None = None, styles: str | None = None
+) -> Markup:
     """A whole page; what changes on it comes by a stream, where it has one."""
     links = [
         tag("a", {"href": href, "aria-current": "page" if href == here else None}, name)
@@ -38,6 +40,7 @@ def frame(title: str, here: str, ways: Ways, *body: Markup, stream: str | None =
         tag("title", {}, title),
         tag("link", {"rel": "icon", "href": "/static/icon.svg"}),
         tag("link", {"rel": "stylesheet", "href": "/static/console.css"}),
+        tag("link", {"rel": "stylesheet", "href": styles}) if styles else "",
         tag("script", {"type": "module", "src": "/static/console.js"}),
     )
     skip = tag("a", {"class": "skip", "href": "#main"}, "Skip to the page")

@@ -66,7 +66,8 @@ class ConsoleServer:
                 f"other machines could look at the console at {host}, and it asks for no password.",
                 remedy="Give a password_file= (--password-file), or leave the host as it is.",
             ).at("console", here())
-        self._access = Access(host, password=password, read_only=read_only)
+        first = watched.pages[0].path if watched.pages else "/"
+        self._access = Access(host, password=password, read_only=read_only, first=first)
         self._socket = _listening(host, port)
         self.host, self.port = host, int(self._socket.getsockname()[1])
         self._access.port = self.port

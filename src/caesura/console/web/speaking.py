@@ -73,7 +73,7 @@ def feedback_page(
         tag("p", {"role": "status", "class": "message"}, message) if message else Markup(""),
         _standing(speaker, read_only),
         tag("p", {"class": "quiet"}, "This console only shows.") if read_only else _form(speaker),
-        _effect(look),
+        effects(look),
     )
 
 
@@ -126,15 +126,15 @@ def _form(speaker: Speaker) -> Markup:
     return tag("form", {"method": "post", "action": "/feedback", "class": "speak"}, *parts, button)
 
 
-def _effect(look: Look) -> Markup:
+def effects(look: Look) -> Markup:
     """What feedback has done to steps and sources."""
-    rows = list(_effects(look))
+    rows = list(_counted_effects(look))
     if not rows:
         return tag("p", {"class": "quiet"}, "Feedback has spared the query nothing yet.")
     return table(("where", "what", "how many"), rows, caption="What feedback did")
 
 
-def _effects(look: Look) -> Iterator[tuple[str, str, str]]:
+def _counted_effects(look: Look) -> Iterator[tuple[str, str, str]]:
     for name, source in look.status.sources.items():
         if source.rows_unread or source.bytes_unread:
             yield name, "rows not read", f"{count(source.rows_unread)}, {size(source.bytes_unread)}"

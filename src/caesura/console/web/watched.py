@@ -14,6 +14,7 @@ from caesura.runtime.metrics.figures import Figures
 from caesura.runtime.metrics.plan_shape import PlanShape
 
 if TYPE_CHECKING:
+    from caesura.console.web.own_page import OwnPage
     from caesura.console.web.speaking import Speaker
     from caesura.console.web.times import TimeView
     from caesura.console.web.tracing import Tracer
@@ -49,3 +50,5 @@ class Watched:
     """Traces rows of the sources through the plan, where these can be read again."""
     times: TimeView | None = None
     """Its output, arrivals, late rows, epochs and claims, where they can be seen."""
+    pages: tuple[OwnPage, ...] = ()
+    """Pages of the user's own."""

@@ -11,7 +11,7 @@ import logging
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pyarrow as pa
 
@@ -28,6 +28,9 @@ from caesura.runtime.durable.manifest import Manifests, SavedEpoch
 from caesura.runtime.durable.rebuild import ReadAgain, columns_of, corrections, refuse_rebuilding
 from caesura.runtime.graph.rejected import late_tables
 from caesura.runtime.graph.schedule import Schedule, ScheduleName
+from caesura.runtime.metrics.plan_shape import shape_of_query
+from caesura.runtime.metrics.saved_status import IN_A_PROCESS, save_shape, save_status
+from caesura.runtime.metrics.served import timed
 from caesura.runtime.query.pipelines import StateLog
 from caesura.runtime.query.query import Query
 from caesura.runtime.query.stored_plan import described
@@ -65,7 +68,16 @@ class DurableQuery(Query):
         self._failed: BaseException | None = None
         """Why an epoch could not be saved: what it took from the steps is lost to this query."""
         self._delivery = Delivery(self._sink, self.outputs, checkpoint)
+        self._checkpoint = checkpoint
         self._go_on(checkpoint, on_change)
+        save_shape(
+            checkpoint,
+            shape_of_query(self),
+            name="",
+            timed=timed(self.outputs.values()),
+            folder=self.folder,
+            host=IN_A_PROCESS,
+        )
 
     def _go_on(self, checkpoint: Place, on_change: OnChange) -> None:
         """Takes what was saved, if anything was; goes over from another plan to this one."""
@@ -174,7 +186,7 @@ class DurableQuery(Query):
         self._saved_at = self._now()
         if not whole and not chunks and not late and not any(output.values()):
             return self._last.number
-        before, number = self._last, self._last.number + 1
+        before, number, began = self._last, self._last.number + 1, self._saved_at
         state = self._log.save(number, chunks)
         made = replace(before, number=number, state=state)
         made = self._delivery.write(made, output, late)
@@ -182,10 +194,20 @@ class DurableQuery(Query):
         self._last = made
         self._delivery.deliver(made)
         self._delivery.forget(before)
+        self._tell(number, self._now() - began)
         log.info("epoch %d saved", number, extra={"query": made.query, "epoch": number})
         for reader in self.parts.readers.values():
             reader.saved()
         return number
+
+    def _tell(self, number: int, seconds: float) -> None:
+        """Writes how the query stands, for whoever looks from another process."""
+        status, board = self.status(), self._sink.board
+        steps = {name: asdict(step) for name, step in status.steps.items()}
+        kept = ("rows", "late", "latest", "promised")
+        sources = {n: {key: getattr(one, key) for key in kept} for n, one in status.sources.items()}
+        board.take("0:0", {"steps": steps, "sources": sources})
+        save_status(self._checkpoint, board, number, seconds)
 
     def take(self, output: str) -> list[Item]:
         """What came out in the epochs saved since the last call, where the query has no sink."""

@@ -6,6 +6,7 @@ The plan is written when the query is started, the status behind every epoch; bo
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,13 +20,19 @@ from caesura.runtime.metrics.figures import Figures
 from caesura.runtime.metrics.plan_shape import PlanShape
 from caesura.runtime.metrics.status import Board, ReadRate
 
+log = logging.getLogger("caesura.epochs")
 STATUS, PLAN = "status.json", "plan.json"
 REMEDY = "Take it away: the next start, or epoch, writes it anew."
 
 
-def save_shape(checkpoint: Place, shape: PlanShape, *, name: str, timed: bool, folder: str = "") -> None:
-    """Writes the plan that a query is started with, and the folder that its sink writes into."""
-    own = {"name": name, "timed": timed, "began": time.time(), "folder": folder}
+ON_SPARK, IN_A_PROCESS = "on Spark", "in a process"
+
+
+def save_shape(
+    checkpoint: Place, shape: PlanShape, *, name: str, timed: bool, folder: str = "", host: str = ON_SPARK
+) -> None:
+    """Writes the plan that a query is started with, where it runs, and the folder that its sink fills."""
+    own = {"name": name, "timed": timed, "began": time.time(), "folder": folder, "host": host}
     told = {**own, "steps": shape.to_json()}
     (checkpoint / PLAN).put(json.dumps(told).encode())
 
@@ -33,10 +40,19 @@ def save_shape(checkpoint: Place, shape: PlanShape, *, name: str, timed: bool, f
 def save_status(checkpoint: Place, board: Board, epoch: int, seconds: float) -> None:
     """Writes how a query stands behind an epoch that took so many seconds to write."""
     if not board.course:
-        board.course = saved_board(checkpoint).course  # of an earlier start
+        board.course = _earlier_course(checkpoint)
     board.note_epoch(epoch, seconds, time.time())
     told = {**board.to_json(), "epoch": epoch, "seconds": seconds, "at": time.time()}
     (checkpoint / STATUS).put(json.dumps(told).encode())
+
+
+def _earlier_course(checkpoint: Place) -> list[dict[str, Any]]:
+    """The epochs of an earlier start; none where its status is damaged: it is written anew."""
+    try:
+        return saved_board(checkpoint).course
+    except StreamError as error:
+        log.warning("the status of an earlier start is not read: %s", error)
+        return []
 
 
 def saved_board(checkpoint: Place) -> Board:
@@ -58,13 +74,15 @@ class SavedFigures:
         if not file.is_file():
             raise StreamError(
                 f"'{checkpoint}' has no {PLAN}: no query was started on it that could be looked at.",
-                remedy="Give the folder that was checkpoint= when a query was started on Spark.",
+                remedy="Give what was checkpoint= when a query was started, or the folder of its sink.",
             )
         told = read_json(file, REMEDY, wants=("steps", "name", "timed", "began"))
         self._checkpoint = checkpoint
         self._rate: ReadRate | None = None
         """From the first look on: what was read before says nothing of how fast."""
         self.shape, self.name = PlanShape.from_json(told["steps"]), str(told["name"])
+        self.host = str(told.get("host", ON_SPARK))
+        """Where it runs, in words."""
         self.folder = str(told.get("folder", ""))
         """Where the sink writes; empty where that is no folder."""
         self._timed, self._began = bool(told["timed"]), float(told["began"])

@@ -55,6 +55,7 @@ from caesura.runtime.query.saved import PUBLISHED, SavedState
 from caesura.runtime.query.secret import Keeper
 
 if TYPE_CHECKING:
+    from caesura.console.web.own_page import OwnPage
     from caesura.console.web.server import ConsoleServer
     from caesura.runtime.claims.claiming import Claiming
     from caesura.runtime.claims.figures import TokenFigures
@@ -420,17 +421,19 @@ class Query(Closing):
         password_file: str | Path | None = None,
         read_only: bool = False,
         open_page: bool = True,
+        pages: Sequence[OwnPage] = (),
     ) -> ConsoleServer:
         """Serves pages that show the query as it runs, and opens them in the browser.
 
         This machine alone may look, unless ``host`` is another address: then a ``password_file`` is needed.
-        What the pages show is read between two steps, by whoever runs the query.
+        What the pages show is read between two steps, by whoever runs the query. ``pages`` are pages of
+        your own beside them; the first is opened.
         """
         from caesura.console.web.embedded import EmbeddedWatch
         from caesura.console.web.opening import opened
 
         return opened(
-            EmbeddedWatch(self, name).watched(),
+            EmbeddedWatch(self, name).watched(pages),
             host=host,
             port=port,
             password_file=password_file,

@@ -6,7 +6,7 @@ import dataclasses
 import logging
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from caesura.console.web.own_page import OwnPage
     from caesura.console.web.server import ConsoleServer
     from caesura.runtime.metrics.endpoint import MetricsEndpoint
     from caesura.runtime.metrics.figures import Figures
@@ -223,6 +224,10 @@ class SparkQuery(Closing):
         """The feedback that stands, and what is still suppressed as of the last epoch."""
         return self.consumer.standing()
 
+    def speaker(self) -> CheckpointSpeaker:
+        """Takes feedback as texts of SQL: for pages, and whoever else has words only."""
+        return CheckpointSpeaker(self.consumer)
+
     def progress(self) -> dict[str, Any]:
         """What Spark says of the last epoch: durations, offsets, its state store."""
         with asking_spark():
@@ -260,21 +265,31 @@ class SparkQuery(Closing):
         password_file: str | Path | None = None,
         read_only: bool = False,
         open_page: bool = True,
+        pages: Sequence[OwnPage] = (),
     ) -> ConsoleServer:
         """Serves pages that show the query as it runs, and opens them in the browser.
 
         This machine alone may look, unless ``host`` is another address: then a ``password_file`` is needed.
+        ``pages`` are pages of your own beside them; the first is opened.
         """
         from caesura.console.web.opening import opened
         from caesura.console.web.sink_folder import SinkFolder
         from caesura.console.web.watched import Watched
         from caesura.console.web.written_times import WrittenTimes
 
-        speaker = CheckpointSpeaker(self.consumer) if self.consumer.reached else None
+        speaker = self.speaker() if self.consumer.reached else None
         folder = SinkFolder(self.sink.folder) if self.sink.folder else None
         times = WrittenTimes(self.shape, self._board, folder, self._epoch_parts)
         watched = Watched(
-            self.name, self.shape, self._figures, "on Spark", None, speaker, self.outputs, times=times
+            self.name,
+            self.shape,
+            self._figures,
+            "on Spark",
+            None,
+            speaker,
+            self.outputs,
+            times=times,
+            pages=tuple(pages),
         )
         return opened(
             watched,
