@@ -96,12 +96,44 @@ class CaesuraError(Exception):
         return _rebuild, (type(self), self.problem, self.remedy, self.step, self.place or self.called)
 
     def to_json(self) -> dict[str, str]:
-        """The diagnostic in its parts."""
+        """The diagnostic in its parts.
+
+        Returns
+        -------
+        dict
+            ``error``, ``step``, ``place``, ``problem`` and ``remedy``.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> cz.PlanError("no column 'a'.", remedy="Did you mean 'b'?", step="where").to_json()["problem"]
+        "no column 'a'."
+        """
         where = {"step": self.step, "place": self.place or self.called}
         return {"error": type(self).__name__, **where, "problem": self.problem, "remedy": self.remedy}
 
     def at(self, step: str, place: str) -> CaesuraError:
-        """The same diagnostic, naming a step and a line unless it names them already."""
+        """The same diagnostic, naming a step and a line unless it names them already.
+
+        Parameters
+        ----------
+        step
+            The step's name.
+        place
+            The file and line: ``flow.py:3``.
+
+        Returns
+        -------
+        CaesuraError
+            This error.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> print(cz.PlanError("no column 'a'.", remedy="Did you mean 'b'?").at("where", "flow.py:3"))
+        step 'where' (flow.py:3): no column 'a'.
+        Did you mean 'b'?
+        """
         self.step = self.step or step
         self.place = self.place or place
         return self

@@ -14,6 +14,7 @@ import pytest
 
 import caesura as cz
 from caesura import api, functions, qre
+from caesura.testing.case import LawCase
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 NOTES = ("Promises", "State", "Feedback", "Spark")
@@ -129,7 +130,10 @@ def test_every_method_of_a_stream_stands_on_a_page() -> None:
         assert [name for name, method in members(thing) if inspect.unwrap(method) not in there] == []
 
 
-@pytest.mark.parametrize("page", ["expressions", "functions", "aggregates", "patterns"])
+VALUES = ("expressions", "functions", "aggregates", "patterns", "modules", "testing", "punctuation")
+
+
+@pytest.mark.parametrize("page", VALUES)
 def test_what_stands_on_a_page_of_values_and_patterns_is_told_whole(page: str) -> None:
     assert report(documented(page)) == {}
 
@@ -145,3 +149,8 @@ def test_every_function_and_method_of_an_expression_stands_on_a_page() -> None:
 def test_every_public_name_of_a_room_stands_on_a_page(room: ModuleType) -> None:
     pages = "".join(page.read_text() for page in REFERENCE.glob("*.md"))
     assert [name for name in room.__all__ if not re.search(rf":: {room.__name__}\.{name}\n", pages)] == []
+
+
+@pytest.mark.parametrize("thing", [cz.History, cz.Pattern, cz.Punctuation, cz.CaesuraError, LawCase])
+def test_every_method_of_a_class_is_told_whole(thing: type) -> None:
+    assert report(members(thing)) == {}

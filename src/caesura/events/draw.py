@@ -43,10 +43,45 @@ TYPES: dict[str, pa.DataType] = {
 
 
 def parse(text: str, schema: pa.Schema | None = None) -> list[Item]:
-    """Stream items from a drawn table; neighbouring rows of a kind form one page.
+    """Stream items from a drawn table.
 
-    Columns are typed by ``schema``, by ``name:type`` in the header (int, float, str, bool, ts, date),
-    or by their values.
+    Parameters
+    ----------
+    text
+        A header ``LE RE | names |``, and a line for each row: its start, its end, its values, ``+``; a
+        correction has ``9->5`` for an end that moves, and ``-``. A line between ``--`` is a punctuation.
+    schema
+        The columns' types; without it they are told by ``name:type`` in the header (int, float, str,
+        bool, ts, date), or by their values.
+
+    Returns
+    -------
+    list
+        Pages and punctuation; neighbouring rows of a kind form one page.
+
+    Raises
+    ------
+    DataError
+        Where a line cannot be read.
+
+    See Also
+    --------
+    draw : the inverse.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> items = cz.parse('''
+    ...  LE RE   | id |
+    ...   1 9    | 7  | +
+    ...   1 9->5 | 7  | -
+    ...  -- definite: time < 5 --
+    ... ''')
+    >>> print(cz.draw(items))
+     LE  RE   | id |
+      1  9    | 7  | +
+      1  9->5 | 7  | -
+    -- definite: time < 5 --
     """
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines or "|" not in lines[0]:
@@ -164,7 +199,35 @@ def _page(rows: list[_Drawn], schema: pa.Schema) -> Page:
 
 
 def draw(items: Iterable[Item], *, schema: pa.Schema | None = None, time: pa.DataType | None = None) -> str:
-    """The drawn table of stream items; with a timestamp type for ``time``, times as people read them."""
+    """The drawn table of a stream's items.
+
+    Parameters
+    ----------
+    items
+        Pages and punctuation.
+    schema
+        The payload's columns; without it, those of the first page.
+    time
+        With a type of timestamps, times as people read them; ticks without it.
+
+    Returns
+    -------
+    str
+        A line for each row, with ``+`` for a row and ``-`` for a correction, and for each punctuation.
+
+    See Also
+    --------
+    parse : the inverse.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> rows = cz.from_rows([{"t": 1, "id": 7}], time="t")
+    >>> print(cz.draw([rows.run().history.page, cz.cti(5)]))
+     LE  RE | id |
+      1  2  | 7  | +
+    -- definite: time < 5 --
+    """
     tick = partial(shown_time, time=time)
     some = list(items)
     names = list(schema.names) if schema else next((i.schema.names for i in some if isinstance(i, Page)), [])

@@ -38,7 +38,38 @@ class History:
 
     @staticmethod
     def of(items: Iterable[Item], schema: pa.Schema) -> History:
-        """Folds a physical stream; refuses retracts that match nothing."""
+        """The history of a stream's items: what is left when all corrections are applied.
+
+        Parameters
+        ----------
+        items
+            Pages and punctuation, in the order in which they came.
+        schema
+            The payload's columns.
+
+        Returns
+        -------
+        History
+            The history.
+
+        Raises
+        ------
+        StreamError
+            Where a correction names an event that is not there.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> import caesura as cz
+        >>> items = cz.parse('''
+        ...  LE RE   | id |
+        ...   1 9    | 7  | +
+        ...   1 9->5 | 7  | -
+        ... ''')
+        >>> cz.History.of(items, pa.schema([("id", pa.int64())]))
+         LE  RE | id |
+          1  5  | 7  | +
+        """
         whole = concat(pages(items), schema)
         live, unmatched = fold(whole)
         if unmatched.any():
@@ -51,7 +82,31 @@ class History:
 
     @staticmethod
     def from_rows(rows: Iterable[Row], schema: pa.Schema) -> History:
-        """A history from plain tuples; for tests and small tables."""
+        """A history of plain rows, for tests and small tables.
+
+        Parameters
+        ----------
+        rows
+            Each with its start, its end and the values of its columns: ``(1, 9, (7,))``.
+        schema
+            The payload's columns.
+
+        Returns
+        -------
+        History
+            The history.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from caesura import History
+        >>> schema = pa.schema([("id", pa.int64())])
+        >>> history = History.from_rows([(1, 9, (7,)), (3, 5, (8,))], schema)
+        >>> history
+         LE  RE | id |
+          1  9  | 7  | +
+          3  5  | 8  | +
+        """
         some = list(rows)
         batch = pa.RecordBatch.from_pylist([dict(zip(schema.names, r[2], strict=True)) for r in some], schema)
         return History(Page.of(batch, le=[r[0] for r in some], re=[r[1] for r in some]))
@@ -65,7 +120,22 @@ class History:
         return self.page.schema
 
     def rows(self) -> list[Row]:
-        """The rows in canonical order: LE, RE, payload."""
+        """The rows in order of start, end and values.
+
+        Returns
+        -------
+        list
+            Tuples of a start, an end and the values.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from caesura import History
+        >>> schema = pa.schema([("id", pa.int64())])
+        >>> history = History.from_rows([(1, 9, (7,)), (3, 5, (8,))], schema)
+        >>> history.rows()
+        [(1, 9, (7,)), (3, 5, (8,))]
+        """
         plain = [(le, re, row) for le, re, _, row in self.page.rows()]
         return sorted(plain, key=lambda r: (r[0], r[1], tuple(_sortable(v) for v in r[2])))
 
@@ -81,12 +151,52 @@ class History:
         return hash(frozenset(self.bag.items()))
 
     def difference(self, other: History) -> tuple[list[Row], list[Row]]:
-        """Rows only here, and rows only there; for the messages of failing tests."""
+        """What only one of two histories has.
+
+        Parameters
+        ----------
+        other
+            The other history.
+
+        Returns
+        -------
+        tuple
+            The rows only here, and the rows only there.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from caesura import History
+        >>> schema = pa.schema([("id", pa.int64())])
+        >>> history = History.from_rows([(1, 9, (7,)), (3, 5, (8,))], schema)
+        >>> history.difference(History.from_rows([(1, 9, (7,))], schema))
+        ([(3, 5, (8,))], [])
+        """
         mine, theirs = self.bag, other.bag
         return sorted((mine - theirs).elements(), key=str), sorted((theirs - mine).elements(), key=str)
 
     def before(self, t: int) -> Counter[Row]:
-        """The part of the history strictly before t: lifetimes cut at t, for comparing prefixes."""
+        """The part of the history before a time, with lifetimes cut there.
+
+        Parameters
+        ----------
+        t
+            The time, in ticks.
+
+        Returns
+        -------
+        Counter
+            How often each row is there.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from caesura import History
+        >>> schema = pa.schema([("id", pa.int64())])
+        >>> history = History.from_rows([(1, 9, (7,)), (3, 5, (8,))], schema)
+        >>> history.before(2)
+        Counter({(1, 2, (7,)): 1})
+        """
         cut: Counter[Row] = Counter()
         for (le, re, row), n in self.bag.items():
             if le < t:
@@ -94,7 +204,27 @@ class History:
         return cut
 
     def at(self, t: int) -> Counter[tuple[object, ...]]:
-        """The snapshot at t: the payloads alive then."""
+        """What is alive at a time.
+
+        Parameters
+        ----------
+        t
+            The time, in ticks.
+
+        Returns
+        -------
+        Counter
+            How often each tuple of values is there.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from caesura import History
+        >>> schema = pa.schema([("id", pa.int64())])
+        >>> history = History.from_rows([(1, 9, (7,)), (3, 5, (8,))], schema)
+        >>> history.at(4) == {(7,): 1, (8,): 1}
+        True
+        """
         alive: Counter[tuple[object, ...]] = Counter()
         for (le, re, row), n in self.bag.items():
             if le <= t < re:
@@ -102,7 +232,22 @@ class History:
         return alive
 
     def table(self) -> pa.Table:
-        """The history as an Arrow table with LE and RE in front."""
+        """The history as an Arrow table.
+
+        Returns
+        -------
+        pyarrow.Table
+            The columns ``LE`` and ``RE``, then those of the payload.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from caesura import History
+        >>> schema = pa.schema([("id", pa.int64())])
+        >>> history = History.from_rows([(1, 9, (7,)), (3, 5, (8,))], schema)
+        >>> history.table().to_pylist()
+        [{'LE': 1, 'RE': 9, 'id': 7}, {'LE': 3, 'RE': 5, 'id': 8}]
+        """
         columns: dict[str, Any] = {"LE": self.page.le, "RE": self.page.re}
         for name, column in zip(self.schema.names, self.page.payload.columns, strict=True):
             columns[name] = column
@@ -114,7 +259,22 @@ class History:
         return draw([self.ordered()])
 
     def ordered(self) -> Page:
-        """The rows in canonical order, as a page."""
+        """The rows in order, as a page.
+
+        Returns
+        -------
+        Page
+            One page.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from caesura import History
+        >>> schema = pa.schema([("id", pa.int64())])
+        >>> history = History.from_rows([(1, 9, (7,)), (3, 5, (8,))], schema)
+        >>> len(history.ordered())
+        2
+        """
         return History.from_rows(self.rows(), self.schema).page
 
     def _repr_html_(self) -> str:

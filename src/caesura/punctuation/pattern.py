@@ -50,12 +50,51 @@ class Pattern:
     @staticmethod
     @checked
     def of(constraints: Mapping[str, Any]) -> Pattern:
-        """A pattern from a mapping: scalars mean that value, collections any of their values."""
+        """A pattern from a mapping.
+
+        Parameters
+        ----------
+        constraints
+            For each attribute a value, a collection of values, or a set such as ``lt(5)``; ``time`` is
+            the start of a row.
+
+        Returns
+        -------
+        Pattern
+            The pattern.
+
+        Examples
+        --------
+        >>> from caesura.punctuation import Pattern
+        >>> print(Pattern.of({"id": 3, "kind": ["a", "b"]}))
+        id = 3, kind in {'a', 'b'}
+        """
         return Pattern(**constraints)
 
     @staticmethod
     def before(t: int) -> Pattern:
-        """Everything with a sync time below t: the pattern of a CTI."""
+        """Everything that starts or changes before a time: the pattern of a CTI.
+
+        Parameters
+        ----------
+        t
+            The time, in ticks.
+
+        Returns
+        -------
+        Pattern
+            The pattern.
+
+        See Also
+        --------
+        cti : the promise that nothing of it follows.
+
+        Examples
+        --------
+        >>> from caesura.punctuation import Pattern
+        >>> print(Pattern.before(10))
+        time < 10
+        """
         try:
             return _before(int(t))
         except (TypeError, ValueError, OverflowError):
@@ -101,7 +140,19 @@ class Pattern:
         return tuple([name for name, _ in self._items])
 
     def items(self) -> Items:
-        """The constraints, by name."""
+        """The constraints, by name.
+
+        Returns
+        -------
+        tuple
+            Pairs of an attribute and its values, in order of the names.
+
+        Examples
+        --------
+        >>> from caesura.punctuation import Pattern
+        >>> Pattern(id=3).items()
+        (('id', Values(3)),)
+        """
         return self._items
 
     @property
@@ -119,16 +170,65 @@ class Pattern:
 
     @checked
     def reach(self, start: int) -> int:
-        """The largest t such that all sync times from start up to t, without it, are in the pattern."""
+        """How far the pattern holds from a time on.
+
+        Parameters
+        ----------
+        start
+            The first time, in ticks.
+
+        Returns
+        -------
+        int
+            The largest t such that all times from the start up to t, without it, are in the pattern; the
+            start itself where it is not in it.
+
+        Examples
+        --------
+        >>> from caesura.punctuation import Pattern
+        >>> Pattern.before(10).reach(4)
+        10
+        """
         end = self[TIME].reach(start)
         return INFINITY if end is None else end
 
     def without_time(self) -> Pattern:
-        """The same constraints but the one on time."""
+        """The same constraints but the one on time.
+
+        Returns
+        -------
+        Pattern
+            The pattern.
+
+        Examples
+        --------
+        >>> from caesura.punctuation import Pattern, lt
+        >>> print(Pattern(id=3, time=lt(10)).without_time())
+        id = 3
+        """
         return self.replace(TIME, NOT_NULL)
 
     def replace(self, name: str, values: Values) -> Pattern:
-        """The same pattern with another constraint on one attribute."""
+        """The same pattern with another constraint on one attribute.
+
+        Parameters
+        ----------
+        name
+            The attribute.
+        values
+            What it may be, such as ``lt(5)`` or ``one_of([1, 2])``.
+
+        Returns
+        -------
+        Pattern
+            The pattern; ANY takes the constraint away.
+
+        Examples
+        --------
+        >>> from caesura.punctuation import Pattern, lt
+        >>> print(Pattern(id=3).replace("id", lt(5)))
+        id < 5
+        """
         if not isinstance(values, Values):
             raise _no_pattern(values)
         kept = _constraint(name, values)
@@ -137,7 +237,24 @@ class Pattern:
         return _made(before + behind if kept is None else (*before, (name, kept), *behind))
 
     def derived(self, make: Callable[[Pattern], Pattern]) -> Pattern:
-        """What a pure function makes of it; the last one asked for is not made again."""
+        """What a pure function makes of it; the last one asked for is not made again.
+
+        Parameters
+        ----------
+        make
+            A function of the pattern, always the same object.
+
+        Returns
+        -------
+        Pattern
+            What the function gives.
+
+        Examples
+        --------
+        >>> from caesura.punctuation import Pattern
+        >>> print(Pattern(id=3).derived(Pattern.without_time))
+        id = 3
+        """
         known = self._derived
         if known is None or known[0] is not make:
             if not callable(make):
@@ -147,13 +264,47 @@ class Pattern:
         return known[1]
 
     def covers(self, other: Pattern) -> bool:
-        """Whether every item that matches the other matches this one."""
+        """Whether every row that matches the other matches this one.
+
+        Parameters
+        ----------
+        other
+            The other pattern.
+
+        Returns
+        -------
+        bool
+            True or False.
+
+        Examples
+        --------
+        >>> from caesura.punctuation import Pattern, lt
+        >>> Pattern(id=lt(5)).covers(Pattern(id=3))
+        True
+        """
         if not isinstance(other, Pattern):
             raise _no_pattern(other)
         return other.is_empty or all(values.covers(other[name]) for name, values in self._items)
 
     def intersects(self, other: Pattern) -> bool:
-        """Whether some item matches both."""
+        """Whether some row matches both.
+
+        Parameters
+        ----------
+        other
+            The other pattern.
+
+        Returns
+        -------
+        bool
+            True or False.
+
+        Examples
+        --------
+        >>> from caesura.punctuation import Pattern, lt
+        >>> Pattern(id=lt(5)).intersects(Pattern(id=7))
+        False
+        """
         if not isinstance(other, Pattern):
             raise _no_pattern(other)
         if other.is_empty:
@@ -161,7 +312,24 @@ class Pattern:
         return all(values.intersects(other[name]) for name, values in self._items)
 
     def intersect(self, other: Pattern) -> Pattern | None:
-        """What matches both, or None when nothing can."""
+        """What matches both.
+
+        Parameters
+        ----------
+        other
+            The other pattern.
+
+        Returns
+        -------
+        Pattern or None
+            The pattern, or None where nothing can.
+
+        Examples
+        --------
+        >>> from caesura.punctuation import Pattern, lt
+        >>> print(Pattern(id=lt(5)).intersect(Pattern(kind=1)))
+        id < 5, kind = 1
+        """
         if not self.intersects(other):
             return None
         both = dict(self._items)
@@ -170,7 +338,24 @@ class Pattern:
         return Pattern(**both)
 
     def minus(self, other: Pattern) -> tuple[Pattern, ...]:
-        """Disjoint patterns that together match what matches this one and not the other."""
+        """What matches this pattern and not the other.
+
+        Parameters
+        ----------
+        other
+            The other pattern.
+
+        Returns
+        -------
+        tuple
+            Disjoint patterns that together match it; none where the other covers this one.
+
+        Examples
+        --------
+        >>> from caesura.punctuation import Pattern, lt
+        >>> [str(p) for p in Pattern(id=lt(5)).minus(Pattern(id=3))]
+        ['id < 3 or 4']
+        """
         if self.is_empty:
             return ()
         if not self.intersects(other):
@@ -188,7 +373,27 @@ class Pattern:
     def matches(
         self, payload: pa.RecordBatch | Columns, times: npt.NDArray[np.int64] | None = None
     ) -> npt.NDArray[np.bool_]:
-        """Per row, whether it matches; a mapping of columns may stand for the batch."""
+        """Which rows match.
+
+        Parameters
+        ----------
+        payload
+            The rows: a batch, or a mapping of columns.
+        times
+            When they start, where the pattern constrains time.
+
+        Returns
+        -------
+        numpy.ndarray
+            True or False for each row.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from caesura.punctuation import Pattern
+        >>> Pattern(id=3).matches(pa.record_batch({"id": [3, 4]})).tolist()
+        [True, False]
+        """
         rows = row_count(payload, times)
         result = np.ones(rows, dtype=np.bool_)
         for name, values in self._items:
@@ -198,7 +403,29 @@ class Pattern:
 
     @checked
     def matches_row(self, row: Mapping[str, Any]) -> bool:
-        """Whether one row matches, given as a dict (its sync time under 'time')."""
+        """Whether one row matches.
+
+        Parameters
+        ----------
+        row
+            The row's values by name, its start as ``time``.
+
+        Returns
+        -------
+        bool
+            True or False.
+
+        Raises
+        ------
+        PatternError
+            Where the row lacks an attribute that is constrained.
+
+        Examples
+        --------
+        >>> from caesura.punctuation import Pattern
+        >>> Pattern(id=3).matches_row({"id": 3, "v": 1})
+        True
+        """
         for name, values in self._items:
             if name not in row:
                 raise _unknown(name, row)
@@ -208,8 +435,29 @@ class Pattern:
 
     @checked
     def check(self, schema: pa.Schema, *, ticks: Iterable[str] = (TIME,)) -> Pattern:
-        """The pattern with its constants read as the columns' types; attributes in `ticks` are int64.
+        """The pattern with its constants read as the columns' types.
 
+        Parameters
+        ----------
+        schema
+            The columns.
+        ticks
+            Attributes that are times in ticks.
+
+        Returns
+        -------
+        Pattern
+            The pattern.
+
+        Raises
+        ------
+        PatternError
+            Where there is no such column, or a constant is none of its type.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from caesura.punctuation import Pattern, lt
         >>> print(Pattern(speed=lt(20)).check(pa.schema([("speed", pa.float64())])))
         speed < 20.0
         """
@@ -227,13 +475,42 @@ class Pattern:
         return Pattern(**fitted)
 
     def to_json(self) -> dict[str, Any]:
-        """The pattern as JSON-able data; `from_json` gives back an equal one."""
+        """The pattern as data that JSON can hold.
+
+        Returns
+        -------
+        dict
+            What `from_json` makes an equal pattern of.
+
+        Examples
+        --------
+        >>> from caesura.punctuation import Pattern
+        >>> Pattern.from_json(Pattern(id=3).to_json()) == Pattern(id=3)
+        True
+        """
         return {name: values.to_json() for name, values in self._items}
 
     @staticmethod
     @checked
     def from_json(data: Mapping[str, Any]) -> Pattern:
-        """The pattern that `to_json` wrote."""
+        """The pattern that `to_json` wrote.
+
+        Parameters
+        ----------
+        data
+            What `to_json` gave.
+
+        Returns
+        -------
+        Pattern
+            The pattern.
+
+        Examples
+        --------
+        >>> from caesura.punctuation import Pattern
+        >>> print(Pattern.from_json(Pattern(id=3).to_json()))
+        id = 3
+        """
         return Pattern(**{name: Values.from_json(values) for name, values in data.items()})
 
 

@@ -55,8 +55,21 @@ class Punctuation:
         return self.intent.direction
 
     def noted(self, name: str) -> Any:
-        """What a note says, or None.
+        """What a note says.
 
+        Parameters
+        ----------
+        name
+            The note's name.
+
+        Returns
+        -------
+        object
+            The note's content, or None.
+
+        Examples
+        --------
+        >>> from caesura.punctuation import Intent, Pattern, Punctuation
         >>> Punctuation(Pattern(), Intent.TOKEN, (("token", 7),)).noted("token")
         7
         """
@@ -67,26 +80,93 @@ class Punctuation:
         return f"{self.intent}: {self.pattern}{notes}"
 
     def to_json(self) -> dict[str, Any]:
-        """The punctuation as JSON-able data."""
+        """The punctuation as data that JSON can hold.
+
+        Returns
+        -------
+        dict
+            What `from_json` makes an equal one of.
+
+        Examples
+        --------
+        >>> from caesura.punctuation import Punctuation, cti
+        >>> Punctuation.from_json(cti(5).to_json()) == cti(5)
+        True
+        """
         note = [[name, kinds.to_json(content)] for name, content in self.note]
         return {"intent": self.intent.value, "pattern": self.pattern.to_json(), "note": note}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Punctuation:
-        """The punctuation that `to_json` wrote."""
+        """The punctuation that `to_json` wrote.
+
+        Parameters
+        ----------
+        data
+            What `to_json` gave.
+
+        Returns
+        -------
+        Punctuation
+            The punctuation.
+
+        Examples
+        --------
+        >>> from caesura.punctuation import Punctuation, cti
+        >>> print(Punctuation.from_json(cti(5).to_json()))
+        definite: time < 5
+        """
         note = tuple((name, kinds.from_json(content)) for name, content in data["note"])
         return Punctuation(Pattern.from_json(data["pattern"]), Intent(data["intent"]), note)
 
 
 def cti(t: int) -> Punctuation:
-    """A current time increment: nothing with a sync time below t follows."""
+    """The promise on time alone: nothing before this time will start or change.
+
+    Parameters
+    ----------
+    t
+        The time, in ticks.
+
+    Returns
+    -------
+    Punctuation
+        An item of a stream: feed it, or give it to `from_items`.
+
+    See Also
+    --------
+    definite : promises on other columns.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> print(cz.cti(5))
+    definite: time < 5
+    """
     return Punctuation(Pattern.before(t), Intent.DEFINITE)
 
 
 def definite(**constraints: Any) -> Punctuation:
-    """A promise that nothing matching follows.
+    """The promise that no more rows come that match.
 
-    >>> print(definite(id=4))
+    Parameters
+    ----------
+    **constraints
+        For each attribute a value, a collection of values, or a set such as ``lt(5)``.
+
+    Returns
+    -------
+    Punctuation
+        An item of a stream: feed it, or give it to `from_items`.
+
+    See Also
+    --------
+    cti : the promise on time alone.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> print(cz.definite(id=4))
     definite: id = 4
     """
     return Punctuation(Pattern(**constraints), Intent.DEFINITE)

@@ -125,10 +125,23 @@ class Values:
         return self.cuts[0][0] if self.kind == "int" else next(self._intervals()).lo
 
     def members(self, limit: int) -> list[Any] | None:
-        """The values one by one, null as None; None where they are more than so many, or without end.
+        """The values one by one.
 
-        >>> one_of([1, 2, 3]).members(3), lt(3).members(3), one_of(["b", None]).members(3)
-        ([1, 2, 3], None, ['b', None])
+        Parameters
+        ----------
+        limit
+            How many at most.
+
+        Returns
+        -------
+        list or None
+            The values, null as None; None where they are more than so many, or without end.
+
+        Examples
+        --------
+        >>> from caesura.punctuation import between, lt, one_of
+        >>> between(3, 5).members(10)
+        [3, 4, 5]
         """
         if self.low or len(self.cuts) & 1 or len(self.cuts) > 2 * limit:
             return None
@@ -140,7 +153,24 @@ class Values:
         return [part.lo for part in parts] + null if all(part.is_point for part in parts) else None
 
     def contains(self, item: Any) -> bool:
-        """Whether a value, or null as None, is in it."""
+        """Whether a value is in the set.
+
+        Parameters
+        ----------
+        item
+            The value; None is null.
+
+        Returns
+        -------
+        bool
+            True or False.
+
+        Examples
+        --------
+        >>> from caesura.punctuation import between, lt, one_of
+        >>> lt(5).contains(3)
+        True
+        """
         item = kinds.constant(item)
         if item is None:
             return self.null
@@ -152,42 +182,152 @@ class Values:
         return self.covers(value(item))
 
     def covers(self, other: Values) -> bool:
-        """Whether every value of the other set is in this one."""
+        """Whether every value of the other set is in this one.
+
+        Parameters
+        ----------
+        other
+            The other set.
+
+        Returns
+        -------
+        bool
+            True or False.
+
+        Examples
+        --------
+        >>> from caesura.punctuation import between, lt, one_of
+        >>> lt(5).covers(one_of([1, 2]))
+        True
+        """
         if other.null and not self.null:
             return False
         a, b = _alike(self, other)
         return line.covers(a.low, a.cuts, b.low, b.cuts)
 
     def intersects(self, other: Values) -> bool:
-        """Whether the two sets share a value."""
+        """Whether the two sets share a value.
+
+        Parameters
+        ----------
+        other
+            The other set.
+
+        Returns
+        -------
+        bool
+            True or False.
+
+        Examples
+        --------
+        >>> from caesura.punctuation import between, lt, one_of
+        >>> lt(5).intersects(between(5, 7))
+        False
+        """
         if self.null and other.null:
             return True
         a, b = _alike(self, other)
         return line.intersects(a.low, a.cuts, b.low, b.cuts)
 
     def union(self, other: Values) -> Values:
-        """The values in either."""
+        """The values in either.
+
+        Parameters
+        ----------
+        other
+            The other set.
+
+        Returns
+        -------
+        Values
+            A set.
+
+        Examples
+        --------
+        >>> from caesura.punctuation import between, lt, one_of
+        >>> lt(5).union(one_of([7]))
+        Values(< 5 or 7)
+        """
         a, b = _alike(self, other)
         return _made(*line.union(a.low, a.cuts, b.low, b.cuts), a.null or b.null, a.kind or b.kind)
 
     def intersect(self, other: Values) -> Values:
-        """The values in both."""
+        """The values in both.
+
+        Parameters
+        ----------
+        other
+            The other set.
+
+        Returns
+        -------
+        Values
+            A set, perhaps an empty one.
+
+        Examples
+        --------
+        >>> from caesura.punctuation import between, lt, one_of
+        >>> lt(5).intersect(between(3, 9))
+        Values([3..4])
+        """
         a, b = _alike(self, other)
         return _made(*line.intersect(a.low, a.cuts, b.low, b.cuts), a.null and b.null, a.kind or b.kind)
 
     def minus(self, other: Values) -> Values:
-        """The values of this set that are not in the other."""
+        """The values of this set that are not in the other.
+
+        Parameters
+        ----------
+        other
+            The other set.
+
+        Returns
+        -------
+        Values
+            A set, perhaps an empty one.
+
+        Examples
+        --------
+        >>> from caesura.punctuation import between, lt, one_of
+        >>> between(1, 9).minus(between(3, 4))
+        Values([1..2] or [5..9])
+        """
         return self.intersect(other.complement())
 
     def complement(self) -> Values:
-        """Every value, and null, that is not in it."""
+        """Every value that is not in it, null among them.
+
+        Returns
+        -------
+        Values
+            A set.
+
+        Examples
+        --------
+        >>> from caesura.punctuation import between, lt, one_of
+        >>> lt(5).complement()
+        Values(>= 5 or null)
+        """
         return Values(not self.low, self.cuts, not self.null, self.kind, self.spelled)
 
     def shift(self, by: int) -> Values:
-        """The set moved along the integers.
+        """The set moved along the whole numbers.
 
-        >>> str(lt(20).shift(5))
-        '< 25'
+        Parameters
+        ----------
+        by
+            How far.
+
+        Returns
+        -------
+        Values
+            A set.
+
+        Examples
+        --------
+        >>> from caesura.punctuation import between, lt, one_of
+        >>> between(3, 5).shift(10)
+        Values([13..15])
         """
         if by == 0 or not self.cuts:
             return self
@@ -200,10 +340,23 @@ class Values:
         return _made(self.low, cuts, self.null, kind or self.kind)
 
     def reach(self, start: int) -> int | None:
-        """Where the run of integers from `start` leaves the set (start itself if outside); None is never.
+        """Where the run of whole numbers from a start leaves the set.
 
-        >>> between(3, 7).reach(5), between(3, 7).reach(9), ge(3).reach(5)
-        (8, 9, None)
+        Parameters
+        ----------
+        start
+            The first number.
+
+        Returns
+        -------
+        int or None
+            The first number outside, the start itself where it is outside; None where that is never.
+
+        Examples
+        --------
+        >>> from caesura.punctuation import between, lt, one_of
+        >>> between(3, 5).reach(3)
+        6
         """
         at = bisect_right(self.cuts, (start, 0))
         if not self.low ^ bool(at & 1):
@@ -211,7 +364,24 @@ class Values:
         return int(self.cuts[at][0]) if at < len(self.cuts) else None
 
     def as_kind(self, kind: str) -> Values:
-        """The same set among numbers of another kind; integers as they were spelled."""
+        """The same set among numbers of another kind.
+
+        Parameters
+        ----------
+        kind
+            ``"int"``, ``"float"`` or ``"decimal"``.
+
+        Returns
+        -------
+        Values
+            A set.
+
+        Examples
+        --------
+        >>> from caesura.punctuation import between, lt, one_of
+        >>> lt(5).as_kind("float")
+        Values(< 5.0)
+        """
         if kind == self.kind or not self.cuts:
             return _made(self.low, self.cuts, self.null, self.kind)
         source = self.spelled if self.kind == "int" else self.cuts
@@ -224,16 +394,41 @@ class Values:
         return _made(*kinds.settle(kind, self.low, moved), self.null, kind)
 
     def mask(self, array: Any) -> npt.NDArray[np.bool_]:
-        """Per item of an Arrow or NumPy array, whether it is in the set.
+        """Which items of an array are in the set.
 
+        Parameters
+        ----------
+        array
+            An array of Arrow or NumPy.
+
+        Returns
+        -------
+        numpy.ndarray
+            True or False for each.
+
+        Examples
+        --------
         >>> import pyarrow as pa
-        >>> lt(3).mask(pa.array([1, None, 5])).tolist()
+        >>> from caesura.punctuation import between, lt, one_of
+        >>> lt(5).mask(pa.array([3, 7, None])).tolist()
         [True, False, False]
         """
         return masks.mask(self, array)
 
     def to_json(self) -> dict[str, Any]:
-        """The set as JSON-able data; `from_json` gives back an equal one."""
+        """The set as data that JSON can hold.
+
+        Returns
+        -------
+        dict
+            What `from_json` makes an equal set of.
+
+        Examples
+        --------
+        >>> from caesura.punctuation import Values, lt
+        >>> Values.from_json(lt(5).to_json()) == lt(5)
+        True
+        """
         data: dict[str, Any] = {"low": self.low, "null": self.null, "kind": self.kind}
         data["cuts"] = [[kinds.to_json(at), side] for at, side in self.cuts]
         if self.spelled is not None:
@@ -242,7 +437,24 @@ class Values:
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Values:
-        """The set that `to_json` wrote."""
+        """The set that `to_json` wrote.
+
+        Parameters
+        ----------
+        data
+            What `to_json` gave.
+
+        Returns
+        -------
+        Values
+            The set.
+
+        Examples
+        --------
+        >>> from caesura.punctuation import Values, lt
+        >>> Values.from_json(lt(5).to_json())
+        Values(< 5)
+        """
         spelled = _cuts_from(data["spelled"]) if "spelled" in data else None
         return Values(data["low"], _cuts_from(data["cuts"]), data["null"], data["kind"], spelled)
 
@@ -279,15 +491,45 @@ def _half(low: bool, at: Any, side: int) -> Values:
 
 
 def value(v: Any) -> Values:
-    """Only this value; `value(None)` is only null."""
+    """Only this value.
+
+    Parameters
+    ----------
+    v
+        The value.
+
+    Returns
+    -------
+    Values
+        A set for a pattern; ``value(None)`` is null alone.
+
+    Examples
+    --------
+    >>> from caesura.punctuation import Pattern, value
+    >>> print(Pattern(id=value(3)))
+    id = 3
+    """
     return NULL if v is None else one_of((v,))
 
 
 def one_of(items: Iterable[Any]) -> Values:
     """Only these values.
 
-    >>> str(one_of(["b", "a", None]))
-    "{'a', 'b'} or null"
+    Parameters
+    ----------
+    items
+        The values; None is null.
+
+    Returns
+    -------
+    Values
+        A set for a pattern.
+
+    Examples
+    --------
+    >>> from caesura.punctuation import Pattern, one_of
+    >>> print(Pattern(id=one_of([1, 2, 7])))
+    id in [1..2] or 7
     """
     items = list(items)
     if set(map(type, items)) == {int}:  # most sets are of these, and need no look at each
@@ -331,30 +573,113 @@ def union_of(sets: Iterable[Values]) -> Values:
 
 
 def lt(v: Any) -> Values:
-    """The values below v."""
+    """The values below one.
+
+    Parameters
+    ----------
+    v
+        The bound.
+
+    Returns
+    -------
+    Values
+        A set for a pattern, without null.
+
+    Examples
+    --------
+    >>> from caesura.punctuation import Pattern, lt
+    >>> print(Pattern(id=lt(5)))
+    id < 5
+    """
     return _half(True, v, 0)
 
 
 def le(v: Any) -> Values:
-    """The values up to and with v."""
+    """The values up to one, with it.
+
+    Parameters
+    ----------
+    v
+        The bound.
+
+    Returns
+    -------
+    Values
+        A set for a pattern, without null.
+
+    Examples
+    --------
+    >>> from caesura.punctuation import Pattern, le
+    >>> print(Pattern(v=le(2.5)))
+    v <= 2.5
+    """
     return _half(True, v, 1)
 
 
 def gt(v: Any) -> Values:
-    """The values above v."""
+    """The values above one.
+
+    Parameters
+    ----------
+    v
+        The bound.
+
+    Returns
+    -------
+    Values
+        A set for a pattern, without null.
+
+    Examples
+    --------
+    >>> from caesura.punctuation import Pattern, gt
+    >>> print(Pattern(v=gt(2.5)))
+    v > 2.5
+    """
     return _half(False, v, 1)
 
 
 def ge(v: Any) -> Values:
-    """The values from v on."""
+    """The values from one on, with it.
+
+    Parameters
+    ----------
+    v
+        The bound.
+
+    Returns
+    -------
+    Values
+        A set for a pattern, without null.
+
+    Examples
+    --------
+    >>> from caesura.punctuation import Pattern, ge
+    >>> print(Pattern(id=ge(5)))
+    id >= 5
+    """
     return _half(False, v, 0)
 
 
 def between(lo: Any, hi: Any, closed: Closed = "both") -> Values:
-    """The values from lo to hi, with the ends that `closed` names.
+    """The values between two.
 
-    >>> str(between(1, 5)), str(between("a", "c", closed="neither")), str(between(5, 1))
-    ('[1..5]', "('a'..'c')", 'nothing')
+    Parameters
+    ----------
+    lo, hi
+        The bounds.
+    closed
+        Which bounds belong to it: ``"both"``, ``"left"``, ``"right"`` or ``"neither"``.
+
+    Returns
+    -------
+    Values
+        A set for a pattern, without null.
+
+    Examples
+    --------
+    >>> from caesura.punctuation import Pattern, between
+    >>> print(Pattern(id=between(3, 7)))
+    id in [3..7]
     """
     lower = ge(lo) if closed in ("both", "left") else gt(lo)
     upper = le(hi) if closed in ("both", "right") else lt(hi)

@@ -45,7 +45,39 @@ class HasNode(Protocol):
 
 
 def run(plan: Node | HasNode, inputs: Mapping[str, str]) -> list[Item]:
-    """Feeds drawn streams to the inputs of a plan, in turn, and gives what comes out."""
+    """Feeds drawn streams to the inputs of a plan, in turn, and gives what comes out.
+
+    Parameters
+    ----------
+    plan
+        A stream, or a plan's step.
+    inputs
+        For each input, by its label, a drawn stream; see `caesura.parse`.
+
+    Returns
+    -------
+    list
+        Pages and punctuation, as they came out.
+
+    See Also
+    --------
+    assert_history : compares it with a drawn table.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import caesura as cz
+    >>> from caesura.testing import run
+    >>> clicks = cz.input_stream("clicks", pa.schema([("id", pa.int64())]))
+    >>> out = run(clicks.where("id > 3"), {"clicks": '''
+    ...  LE RE | id |
+    ...   1 2  | 7  | +
+    ...   2 3  | 1  | +
+    ... '''})
+    >>> print(cz.draw(out))
+     LE  RE | id |
+      1  2  | 7  | +
+    """
     node = plan if isinstance(plan, Node) else plan.node
     schemas = {n.label: n.schema for n in walk(node) if isinstance(n, Input)}
     query = Query({"out": node})
@@ -59,7 +91,30 @@ def run(plan: Node | HasNode, inputs: Mapping[str, str]) -> list[Item]:
 
 
 def assert_history(got: Iterable[Item] | History, drawn: str) -> None:
-    """Fails unless the history is the drawn one; draws both as one, and marks what only one of them has."""
+    """Fails unless a history is the drawn one.
+
+    Parameters
+    ----------
+    got
+        What came out: items of a stream, or a `History`.
+    drawn
+        What is wanted; see `caesura.parse`.
+
+    Raises
+    ------
+    AssertionError
+        With both drawn as one, and a mark at each row that only one of them has.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> from caesura.testing import assert_history
+    >>> rows = cz.from_rows([{"t": 1, "id": 7}], time="t")
+    >>> assert_history(rows.run().history, '''
+    ...  LE RE | id |
+    ...   1 2  | 7  | +
+    ... ''')
+    """
     items = [] if isinstance(got, History) else list(got)
     schema = _schema(got, items)
     if schema is not None:

@@ -57,7 +57,22 @@ class LawCase:
         return self.name
 
     def plan(self) -> Node:
-        """The node under test on fresh inputs."""
+        """The step under test, on fresh inputs.
+
+        Returns
+        -------
+        Node
+            A plan's step.
+
+        Examples
+        --------
+        >>> from caesura.testing.case import LawCase
+        >>> from caesura.testing.spec import InputSpec
+        >>> spec = InputSpec({"id": "key", "v": "int"}, key="id")
+        >>> case = LawCase("identity", build=lambda a: a, oracle=lambda a, **_: a, inputs=(spec,))
+        >>> case.plan().schema.names
+        ['id', 'v']
+        """
         nodes = [
             Input(label=label, payload=spec.schema, known=spec.known)
             for label, spec in zip(LABELS, self.inputs, strict=False)
@@ -65,16 +80,72 @@ class LawCase:
         return self.build(*nodes)
 
     def about(self, origin: int) -> LawCase:
-        """The same case with rows that start about another time."""
+        """The same case with rows that start about another time.
+
+        Parameters
+        ----------
+        origin
+            The time, in ticks.
+
+        Returns
+        -------
+        LawCase
+            The case.
+
+        Examples
+        --------
+        >>> from caesura.testing.case import LawCase
+        >>> from caesura.testing.spec import InputSpec
+        >>> spec = InputSpec({"id": "key", "v": "int"}, key="id")
+        >>> case = LawCase("identity", build=lambda a: a, oracle=lambda a, **_: a, inputs=(spec,))
+        >>> case.about(1000).inputs[0].origin
+        1000
+        """
         return replace(self, inputs=tuple(replace(spec, origin=origin) for spec in self.inputs))
 
     def kinds(self) -> tuple[tuple[PunctuationKind, ...], ...]:
-        """The mixes of punctuation that the case runs with."""
+        """Which punctuation to try, one run for each: on time, on the key, on all.
+
+        Returns
+        -------
+        tuple
+            For each run what punctuation speaks of; without a key, time alone.
+
+        Examples
+        --------
+        >>> from caesura.testing.case import LawCase
+        >>> from caesura.testing.spec import InputSpec
+        >>> spec = InputSpec({"id": "key", "v": "int"}, key="id")
+        >>> LawCase("identity", build=lambda a: a, oracle=lambda a, **_: a, inputs=(spec,)).kinds()
+        (('time',), ('key',), ('time', 'key', 'both'))
+        """
         keyed = any(spec.key for spec in self.inputs)
         return EACH_KIND if keyed else EACH_KIND[:1]
 
     def expected(self, histories: Sequence[Rows], fed: Fed) -> Rows:
-        """What the oracle says."""
+        """What the oracle says of histories.
+
+        Parameters
+        ----------
+        histories
+            The rows of each input.
+        fed
+            The items that the inputs were fed, each with the number of its input.
+
+        Returns
+        -------
+        list
+            The rows that must come out.
+
+        Examples
+        --------
+        >>> from caesura.testing.case import LawCase
+        >>> from caesura.testing.spec import InputSpec
+        >>> spec = InputSpec({"id": "key", "v": "int"}, key="id")
+        >>> case = LawCase("identity", build=lambda a: a, oracle=lambda a, **_: a, inputs=(spec,))
+        >>> case.expected([[(1, 5, {"id": 1, "v": 2})]], [])
+        [(1, 5, {'id': 1, 'v': 2})]
+        """
         patterns: list[list[Pattern]] = [[] for _ in self.inputs]
         for number, item in fed:
             if not isinstance(item, Page) and item.intent is Intent.DEFINITE:
@@ -82,7 +153,31 @@ class LawCase:
         return self.oracle(*histories, patterns=patterns)
 
     def undraw(self, drawn: Drawn) -> Fed:
-        """The items of a kept input."""
+        """Kept inputs as items.
+
+        Parameters
+        ----------
+        drawn
+            Labels and drawn streams, in the order in which they are fed.
+
+        Returns
+        -------
+        list
+            Items with the number of the input that each is fed to.
+
+        Examples
+        --------
+        >>> from caesura.testing.case import LawCase
+        >>> from caesura.testing.spec import InputSpec
+        >>> spec = InputSpec({"id": "key", "v": "int"}, key="id")
+        >>> case = LawCase("identity", build=lambda a: a, oracle=lambda a, **_: a, inputs=(spec,))
+        >>> fed = case.undraw([("a", '''
+        ...  LE RE | id v |
+        ...   1 5  | 1  2 | +
+        ... ''')])
+        >>> fed[0][0], len(fed[0][1])
+        (0, 1)
+        """
         return [
             (LABELS.index(label), item)
             for label, text in drawn

@@ -269,7 +269,32 @@ def _saved(trial: Trial, query: RunningPlan, chunks: dict[str, bytes], *, restar
 
 
 def check_all(trial: Trial) -> None:
-    """Every law on one trial."""
+    """Every law on one trial: meaning, truth of promises, liveness, state, prefixes, recovery.
+
+    Parameters
+    ----------
+    trial
+        A plan with random inputs, as `draw_trial` gives it.
+
+    Raises
+    ------
+    AssertionError
+        With the law, and what was wanted and got.
+
+    Examples
+    --------
+    >>> from hypothesis import given, settings, strategies as st
+    >>> from caesura.testing.case import LawCase
+    >>> from caesura.testing.laws import check_all, draw_trial
+    >>> from caesura.testing.spec import InputSpec
+    >>> spec = InputSpec({"id": "key", "v": "int"}, key="id")
+    >>> case = LawCase("identity", build=lambda a: a, oracle=lambda a, **_: a, inputs=(spec,))
+    >>> @settings(max_examples=3, deadline=None)
+    ... @given(st.data())
+    ... def the_laws_hold(data):
+    ...     check_all(draw_trial(case, data))
+    >>> the_laws_hold()
+    """
     run = play(trial)
     check_meaning(trial, run.items)
     check_truth(trial, run.items)

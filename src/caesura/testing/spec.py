@@ -116,7 +116,30 @@ class InputSpec:
         return (*points, NULL, one_of([low, others[-1]]), one_of([low, None]), *ranges)
 
     def page(self, changes: Iterable[tuple[int, int, int, Mapping[str, Any]]]) -> Page:
-        """A page of (LE, RE, RE_new, payload); `events.NO_NEW_END` is the RE_new of an insert."""
+        """A page of changes.
+
+        Parameters
+        ----------
+        changes
+            Each with its start, its end, its new end (``NO_NEW_END`` for a row that comes) and its values
+            by name.
+
+        Returns
+        -------
+        Page
+            The page.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> from caesura.events.page import NO_NEW_END
+        >>> from caesura.testing.spec import InputSpec
+        >>> spec = InputSpec({"id": "key", "v": "int"}, key="id")
+        >>> print(cz.draw([spec.page([(1, 5, NO_NEW_END, {"id": 1, "v": 2}), (1, 5, 3, {"id": 1, "v": 2})])]))
+         LE  RE   | id v |
+          1  5    | 1  2 | +
+          1  5->3 | 1  2 | -
+        """
         rows = list(changes)
         arrays = [pa.array([p[f.name] for *_, p in rows], f.type) for f in self.schema]
         batch = pa.RecordBatch.from_arrays(arrays, schema=self.schema)

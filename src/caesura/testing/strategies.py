@@ -102,7 +102,32 @@ def rows(spec: InputSpec) -> st.SearchStrategy[Row]:
 
 
 def histories(spec: InputSpec, max_rows: int | None = None) -> st.SearchStrategy[Rows]:
-    """Random histories: bags of rows with lifetimes."""
+    """Random histories, for Hypothesis: rows with lifetimes.
+
+    Parameters
+    ----------
+    spec
+        The columns and lifetimes that rows may have.
+    max_rows
+        How many rows at most; as the spec says without it.
+
+    Returns
+    -------
+    SearchStrategy
+        A strategy of lists of rows: a start, an end, and the values by name.
+
+    Examples
+    --------
+    >>> from hypothesis import given, settings
+    >>> from caesura.testing.spec import InputSpec
+    >>> from caesura.testing.strategies import histories
+    >>> spec = InputSpec({"id": "key", "v": "int"}, key="id")
+    >>> @settings(max_examples=5, deadline=None)
+    ... @given(histories(spec))
+    ... def lifetimes_are_not_empty(rows):
+    ...     assert all(start < end for start, end, _ in rows)
+    >>> lifetimes_are_not_empty()
+    """
     return st.lists(rows(spec), max_size=spec.max_rows if max_rows is None else max_rows)
 
 
@@ -230,7 +255,39 @@ def _delivered(
 def deliveries(
     history: Rows, spec: InputSpec, *, kinds: Sequence[PunctuationKind] = KINDS, closed: bool = True
 ) -> st.SearchStrategy[list[Item]]:
-    """Random legal deliveries of a history; `closed` ends them with the punctuation on everything."""
+    """Random legal deliveries of a history, for Hypothesis.
+
+    Parameters
+    ----------
+    history
+        What they mean: rows as `histories` gives them.
+    spec
+        The columns and lifetimes that rows may have.
+    kinds
+        What punctuation speaks of: ``"time"``, ``"key"``, ``"both"``.
+    closed
+        Whether the last item promises that nothing more comes.
+
+    Returns
+    -------
+    SearchStrategy
+        A strategy of lists of pages and punctuation that mean the history: out of order, corrected, cut
+        into pages.
+
+    Examples
+    --------
+    >>> from hypothesis import given, settings
+    >>> from caesura.testing.spec import InputSpec
+    >>> from caesura import History
+    >>> from caesura.testing.strategies import deliveries
+    >>> spec = InputSpec({"id": "key", "v": "int"}, key="id")
+    >>> rows = [(1, 5, {"id": 1, "v": 2})]
+    >>> @settings(max_examples=5, deadline=None)
+    ... @given(deliveries(rows, spec))
+    ... def all_mean_the_same(items):
+    ...     assert History.of(items, spec.schema).rows() == [(1, 5, (1, 2))]
+    >>> all_mean_the_same()
+    """
     ways = st.tuples(*(routes(spec, kinds) for _ in history))
     parts = st.tuples(ways, spurious(spec, kinds), styles(spec, kinds))
     return parts.map(
@@ -241,7 +298,41 @@ def deliveries(
 def streams(
     spec: InputSpec, *, kinds: Sequence[PunctuationKind] = KINDS, closed: bool = True
 ) -> st.SearchStrategy[tuple[Rows, list[Item]]]:
-    """Random histories, each with a random delivery of it; some rows come twice, each in its own way."""
+    """Random histories, each with a random delivery of it, for Hypothesis.
+
+    Parameters
+    ----------
+    spec
+        The columns and lifetimes that rows may have.
+    kinds
+        What punctuation speaks of: ``"time"``, ``"key"``, ``"both"``.
+    closed
+        Whether the last item promises that nothing more comes.
+
+    Returns
+    -------
+    SearchStrategy
+        A strategy of pairs: the rows, and pages and punctuation that mean them. Some rows come twice,
+        each in its own way.
+
+    See Also
+    --------
+    check_all : the laws that an operator must hold.
+
+    Examples
+    --------
+    >>> from hypothesis import given, settings
+    >>> from caesura.testing.spec import InputSpec
+    >>> import caesura as cz
+    >>> from caesura.testing.strategies import streams
+    >>> spec = InputSpec({"id": "key", "v": "int"}, key="id")
+    >>> @settings(max_examples=5, deadline=None)
+    ... @given(streams(spec))
+    ... def every_row_comes_out(drawn):
+    ...     rows, items = drawn
+    ...     assert len(cz.from_items(items, spec.schema).run().history) == len(rows)
+    >>> every_row_comes_out()
+    """
     way = routes(spec, kinds)
     copies = st.sampled_from((1, 1, 1, 2))
     routed = st.lists(st.tuples(rows(spec), st.tuples(way, way), copies), max_size=spec.max_rows).map(

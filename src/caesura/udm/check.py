@@ -73,7 +73,37 @@ Check = Callable[[Caller, ModuleTrial], tuple[Any, Any] | None]
 def check_module(
     module: Module, *, against: Module | None = None, rounds: int = ROUNDS, seed: int = 0, **params: Any
 ) -> ModuleReport:
-    """Reports where modes disagree, results vary, or a declared property is false."""
+    """Tries whether a module holds what it promises, on random windows.
+
+    Parameters
+    ----------
+    module
+        What `uda` or `udo` made.
+    against
+        Another form of it, such as a plain one, that must agree.
+    rounds
+        How many windows are tried.
+    seed
+        Which windows.
+    **params
+        Parameters of the module.
+
+    Returns
+    -------
+    ModuleReport
+        True where nothing was found; printed, it shows for each broken promise the shortest window that
+        breaks it.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> from caesura.udm import check_module
+    >>> @cz.uda(monotone=True)
+    ... def least(values: list[int]) -> int:
+    ...     return min(values, default=0)
+    >>> bool(check_module(least, rounds=20))
+    False
+    """
     names = [name for name, _ in module.takes or (("value", None),)]
     caller = Caller(Use(module, (), tuple(params.items())), adapter(module, names))
     other = None

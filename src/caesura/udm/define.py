@@ -52,7 +52,47 @@ def uda(
     **traits: bool,
 ) -> Callable[[Any], Module]: ...
 def uda(target: Any = None, /, **options: Any) -> Any:
-    """A user-defined aggregate: one value per window; ``clip`` says how its members are cut to it."""
+    """An aggregate of your own: one value per window.
+
+    Parameters
+    ----------
+    target
+        A function of all values of a window, or a class with ``add``, ``remove`` and ``compute``, which
+        works row by row.
+    **options
+        ``name``: what it is called. ``returns``: the type of its answer, where it is not annotated.
+        ``takes``: the columns that it reads, where they are not its parameters. ``registered``: whether
+        it goes by its name, in SQL too. ``vectorised``: whether it is given NumPy arrays of several
+        windows at once. ``clip``: how lifetimes are cut to the window: ``"none"``, ``"left"``,
+        ``"right"`` or ``"full"``. Properties that it promises, such as ``mergeable=True``,
+        ``monotone=True`` or ``deterministic=False``.
+
+    Returns
+    -------
+    Module
+        A function of columns for ``agg``: ``agg(x=spread("v"))``; without a target, a decorator.
+
+    Notes
+    -----
+    State: the values of each open window; of an incremental class, its state. A correction gives the window
+    anew, or removes one value and adds another. On Spark it runs in the workers.
+
+    See Also
+    --------
+    udo : any number of rows per window.
+    udm.check_module : tries whether it holds what it promises.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> @cz.uda
+    ... def spread(values: list[float]) -> float:
+    ...     return max(values) - min(values)
+    >>> rows = cz.from_rows([{"t": 1, "v": 5.0}, {"t": 2, "v": 2.0}], time="t")
+    >>> print(rows.tumbling(10).agg(x=spread("v")).run())
+     LE  RE | x   |
+      0  10 | 3.0 | +
+    """
     return _defined("uda", target, options)
 
 
@@ -70,10 +110,45 @@ def udo(
     **traits: bool,
 ) -> Callable[[Any], Module]: ...
 def udo(target: Any = None, /, **options: Any) -> Any:
-    """A user-defined operator: any number of rows per window, with its own stamps if it likes.
+    """An operator of your own: any number of rows per window.
 
-    It may say itself how its members are cut to the window (``clip``) and when its rows live (``stamp``); a
-    query that uses it may say otherwise.
+    Parameters
+    ----------
+    target
+        A function of all rows of a window, or an incremental class. It may stamp its rows itself, by
+        giving events.
+    **options
+        ``name``: what it is called. ``returns``: the type of its answer, where it is not annotated.
+        ``takes``: the columns that it reads, where they are not its parameters. ``registered``: whether
+        it goes by its name, in SQL too. ``clip``: how lifetimes are cut to the window: ``"none"``,
+        ``"left"``, ``"right"`` or ``"full"``. Properties that it promises, such as ``mergeable=True``,
+        ``monotone=True`` or ``deterministic=False``. ``stamp``: when its rows live; a query that uses it
+        may say otherwise.
+
+    Returns
+    -------
+    Module
+        What ``apply`` takes: ``tumbling(10).apply(peaks)``; without a target, a decorator.
+
+    Notes
+    -----
+    State: the rows of each open window. On Spark it runs in the workers.
+
+    See Also
+    --------
+    uda : one value per window.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> @cz.udo
+    ... def twice(values: list[float]) -> list[float]:
+    ...     return [2 * v for v in values]
+    >>> rows = cz.from_rows([{"t": 1, "v": 5.0}, {"t": 2, "v": 2.0}], time="t")
+    >>> print(rows.select("v").tumbling(10).apply(twice("v")).run())
+     LE  RE | value |
+      0  10 | 4.0   | +
+      0  10 | 10.0  | +
     """
     return _defined("udo", target, options)
 

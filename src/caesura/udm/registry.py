@@ -38,7 +38,33 @@ def names() -> list[str]:
 
 
 def find(name: str) -> Module:
-    """The module with this name."""
+    """The module with a name.
+
+    Parameters
+    ----------
+    name
+        The module's name.
+
+    Returns
+    -------
+    Module
+        The module: one that is registered in this process, or that an installed package offers under the
+        entry point group ``caesura.udm``.
+
+    Raises
+    ------
+    PlanError
+        Where there is none, with the closest name.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> @cz.uda(registered=True, name="range_of")
+    ... def spread(values: list[float]) -> float:
+    ...     return max(values) - min(values)
+    >>> cz.udm("range_of").name
+    'range_of'
+    """
     if name in _modules:
         return _modules[name]
     point = _offered().get(name)
