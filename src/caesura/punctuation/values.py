@@ -336,7 +336,27 @@ class Values:
         return _made(self.low, tuple((at + by, side) for at, side in self.cuts), self.null, "int")
 
     def with_cuts(self, cuts: Cuts, kind: str = "") -> Values:
-        """A set that changes at other places, in the same order."""
+        """A set that changes at other places, in the same order.
+
+        Parameters
+        ----------
+        cuts
+            As many places as this set has, each a value and the side that the change lies on.
+        kind
+            What the values are, where that differs: ``"int"``, ``"float"``, ``"str"`` and so on.
+
+        Returns
+        -------
+        Values
+            A set.
+
+        Examples
+        --------
+        >>> from caesura.punctuation import between
+        >>> some = between(3.0, 5.0)
+        >>> some.with_cuts(tuple((2 * at, side) for at, side in some.cuts))
+        Values([6.0..10.0])
+        """
         return _made(self.low, cuts, self.null, kind or self.kind)
 
     def reach(self, start: int) -> int | None:
