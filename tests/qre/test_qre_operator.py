@@ -207,7 +207,7 @@ def test_a_query_that_never_answers_is_refused() -> None:
         qre.over(Input(label="in", payload=SCHEMA), qre.value(3).on(ITEMS))
 
 
-LEFT = "no stream that goes on from this item matches the query's rate"
+LEFT = "the pattern can match no stream that goes on from this item"
 
 
 def departed(drawn: str, query: Query, schema: pa.Schema = SCHEMA, **options: Any) -> tuple[Any, Running]:

@@ -4,7 +4,7 @@ No stream that goes on from such an item has a value; the state is freed. A key 
 anew behind it, and is reported once.
 
      LE RE | kind item |                    reason                                       LE | kind item
-      1  2 | bid  7    | +   left out by    no stream that goes on from this item ...     1 | bid  7
+      1  2 | bid  7    | +   left out by    the pattern can match no stream ...           1 | bid  7
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from caesura.qre.language.query import Partition, Pipe, Query
 
 MAX_KEYS = 100_000
 """How many keys are remembered as reported."""
-REASON = "no stream that goes on from this item matches the query's rate"
+REASON = "the pattern can match no stream that goes on from this item"
 
 
 @dataclass
