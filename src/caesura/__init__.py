@@ -99,6 +99,8 @@ if TYPE_CHECKING:
     from caesura.ops.over import first_value, lag, lead
     from caesura.plan.step_log import note
     from caesura.punctuation import INFINITY, Pattern, Punctuation, cti, definite
+    from caesura.runtime.graph.progress_meter import ProgressMeter
+    from caesura.runtime.graph.utility import Utility
     from caesura.runtime.sinks.kafka import kafka
     from caesura.sql.query import sql
     from caesura.sql.script import Script, script
@@ -126,6 +128,8 @@ ROOMS = {
     "caesura.ops.over": "first_value lag lead",
     "caesura.plan.step_log": "note",
     "caesura.punctuation": "INFINITY Pattern Punctuation cti definite",
+    "caesura.runtime.graph.progress_meter": "ProgressMeter",
+    "caesura.runtime.graph.utility": "Utility",
     "caesura.runtime.sinks.kafka": "kafka",
     "caesura.sql.query": "sql",
     "caesura.sql.script": "Script script",
@@ -200,11 +204,13 @@ __all__ = [
     "Pipeline",
     "PlanError",
     "Prefix",
+    "ProgressMeter",
     "Punctuation",
     "Result",
     "Script",
     "Stream",
     "StreamError",
+    "Utility",
     "Window",
     "all",
     "any",
