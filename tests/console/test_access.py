@@ -109,6 +109,24 @@ def test_a_password_is_asked_for_and_not_guessed(tmp_path: Path, monkeypatch: py
         assert client.ask("/", Authorization=_basic("correct horse")).code == 429
 
 
+def test_behind_a_proxy_its_header_counts_and_from_its_address_alone() -> None:
+    with served(host="0.0.0.0", proxy="X-Forwarded-User@127.0.0.1") as client:
+        assert "token" not in client.server.url
+        assert client.ask("/").code == 403 and client.ask("/", X_Forwarded_User=" ").code == 403
+        assert client.ask("/", X_Forwarded_User="ann").code == 200
+        assert client.ask("/stream", Cookie="caesura-console-1=x").code == 403
+        assert client.post("/feedback", "x=1", X_Forwarded_User="ann", Origin="http://evil").code == 403
+    with served(host="0.0.0.0", proxy="X-Forwarded-User@10.9.8.7") as client:
+        assert client.ask("/", X_Forwarded_User="ann").code == 403
+        assert client.ask("/", X_Forwarded_User="ann", X_Forwarded_For="10.9.8.7").code == 403
+
+
+@pytest.mark.parametrize("proxy", ["X-User", "@10.0.0.1", "X User@10.0.0.1", "X-User@proxy.example", ""])
+def test_a_proxy_is_named_by_a_header_and_an_address(proxy: str) -> None:
+    with pytest.raises(PlanError, match="HEADER@ADDRESS"):
+        small_query().console(proxy=proxy, open_page=False)
+
+
 def _basic(password: str) -> str:
     return "Basic " + base64.b64encode(f"me:{password}".encode()).decode()
 

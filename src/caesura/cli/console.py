@@ -27,6 +27,7 @@ def console(
     password_file: Annotated[
         str | None, typer.Option(help="a file of one line that only you can read")
     ] = None,
+    proxy: Annotated[str | None, typer.Option(help="HEADER@ADDRESS of a proxy that knows who asks")] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="take no form from anybody")] = False,
     open_page: Annotated[bool, typer.Option("--open/--no-open", help="open the page in the browser")] = True,
     as_json: AsJson = False,
@@ -42,6 +43,7 @@ def console(
         host=host,
         port=port,
         password_file=password_file,
+        proxy=proxy,
         read_only=read_only,
         open_page=open_page,
     )

@@ -60,6 +60,8 @@ class Access:
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
     password: str | None = field(default=None, repr=False)
     """Asked for where other machines may look; the link's token is of no use then."""
+    proxy: tuple[str, str] | None = None
+    """A header that a proxy sets for those whom it knows, and the address that it asks from."""
     read_only: bool = False
     port: int = 0
     first: str = "/"
@@ -85,12 +87,20 @@ class Access:
             and headers.get("sec-fetch-mode") != "navigate"
         ):
             return _told(403, "From another site", "Pages of other sites may link here, and no more.")
-        known = self._knows_password(headers) if self.password is not None else self._has_cookie(request)
-        if not known:
+        if not self._knows(request):
             return self._ask(request)
         if request.method == "POST" and self.read_only:
             return _told(403, "Read only", "This console only shows; start one without --read-only to speak.")
         return None
+
+    def _knows(self, request: Request) -> bool:
+        if self.proxy is not None:
+            name, address = self.proxy
+            asks = "" if request.client is None else request.client.host
+            return asks == address and bool(request.headers.get(name, "").strip())
+        if self.password is not None:
+            return self._knows_password(request.headers)
+        return self._has_cookie(request)
 
     def _from_here(self, headers: Headers) -> bool:
         """Whether a browser says that a page of ours sends this."""
@@ -128,6 +138,8 @@ class Access:
         return len(self._wrong) >= WRONG_PASSWORDS
 
     def _ask(self, request: Request) -> Response:
+        if self.proxy is not None:
+            return _told(403, "Not through the proxy", "Ask through the proxy, which knows you.")
         if self.password is not None:
             if self._too_many_wrong():
                 return _told(429, "Too many wrong passwords", "Wait a minute.")

@@ -19,6 +19,7 @@ def opened(
     host: str,
     port: int,
     password_file: str | Path | None,
+    proxy: str | None,
     read_only: bool,
     open_page: bool,
 ) -> ConsoleServer:
@@ -27,7 +28,9 @@ def opened(
     package("uvicorn", "console")
     from caesura.console.web.server import ConsoleServer
 
-    made = ConsoleServer(watched, host=host, port=port, password_file=password_file, read_only=read_only)
+    made = ConsoleServer(
+        watched, host=host, port=port, password_file=password_file, proxy=proxy, read_only=read_only
+    )
     if open_page:
         webbrowser.open(made.url)
     return made

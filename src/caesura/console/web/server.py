@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import socket
 import stat
 import threading
@@ -21,6 +22,7 @@ from caesura.errors import PlanError
 from caesura.plan import here
 
 log = logging.getLogger(__name__)
+HEADER = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,60}")
 LOOPBACK = "127.0.0.1"
 CLIENTS = 64
 """So many connections are open at once; others are turned away."""
@@ -58,16 +60,19 @@ class ConsoleServer:
         host: str = LOOPBACK,
         port: int = 0,
         password_file: str | Path | None = None,
+        proxy: str | None = None,
         read_only: bool = False,
     ) -> None:
         password = None if password_file is None else _password(Path(password_file))
-        if not _is_loopback(host) and password is None:
+        trusted = None if proxy is None else _trusted(proxy)
+        if not _is_loopback(host) and password is None and trusted is None:
             raise PlanError(
                 f"other machines could look at the console at {host}, and it asks for no password.",
-                remedy="Give a password_file= (--password-file), or leave the host as it is.",
+                remedy="Give a password_file= (--password-file) or a proxy= (--proxy), or leave the host "
+                "as it is.",
             ).at("console", here())
         first = watched.pages[0].path if watched.pages else "/"
-        self._access = Access(host, password=password, read_only=read_only, first=first)
+        self._access = Access(host, password=password, proxy=trusted, read_only=read_only, first=first)
         self._socket = _listening(host, port)
         self.host, self.port = host, int(self._socket.getsockname()[1])
         self._access.port = self.port
@@ -95,7 +100,8 @@ class ConsoleServer:
     def url(self) -> str:
         """The link to open: with the token, where no password is asked for."""
         name = f"[{self.host}]" if ":" in self.host else self.host
-        token = "" if self._access.password is not None else f"?token={self._access.token}"
+        known = self._access.password is not None or self._access.proxy is not None
+        token = "" if known else f"?token={self._access.token}"
         return f"http://{name}:{self.port}/{token}"
 
     def _serve(self) -> None:
@@ -126,6 +132,22 @@ class ConsoleServer:
         from caesura.console.web.markup import tag
 
         return tag("a", {"href": self.url, "target": "_blank", "rel": "noopener"}, "Open the console")
+
+
+def _trusted(proxy: str) -> tuple[str, str]:
+    """The header and the address of a proxy, from ``HEADER@ADDRESS``."""
+    name, _, address = proxy.rpartition("@")
+    try:
+        found = str(ip_address(address))
+    except ValueError:
+        found = ""
+    if not found or not HEADER.fullmatch(name):
+        raise PlanError(
+            f"'{proxy}' names no header and address of a proxy.",
+            remedy="Write HEADER@ADDRESS, as in X-Forwarded-User@10.0.0.5: a header that only the proxy "
+            "sets, and the address that it asks from.",
+        ).at("console", here())
+    return name, found
 
 
 def _listening(host: str, port: int) -> socket.socket:

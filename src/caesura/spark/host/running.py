@@ -263,13 +263,15 @@ class SparkQuery(Closing):
         *,
         host: str = "127.0.0.1",
         password_file: str | Path | None = None,
+        proxy: str | None = None,
         read_only: bool = False,
         open_page: bool = True,
         pages: Sequence[OwnPage] = (),
     ) -> ConsoleServer:
         """Serves pages that show the query as it runs, and opens them in the browser.
 
-        This machine alone may look, unless ``host`` is another address: then a ``password_file`` is needed.
+        This machine alone may look, unless ``host`` is another address: then a ``password_file`` is needed,
+        or a ``proxy``: ``"X-Forwarded-User@10.0.0.5"``, the header that it sets and where it asks from.
         ``pages`` are pages of your own beside them; the first is opened.
         """
         from caesura.console.web.opening import opened
@@ -296,6 +298,7 @@ class SparkQuery(Closing):
             host=host,
             port=port,
             password_file=password_file,
+            proxy=proxy,
             read_only=read_only,
             open_page=open_page,
         )
