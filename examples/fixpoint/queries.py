@@ -108,7 +108,7 @@ def regions(nodes: cz.Stream, links: cz.Stream, **options: Any) -> cz.Stream:
 def w_native(ticks: cz.Stream, within: int = 30, *, lower: bool = False) -> cz.Stream:
     """The W as an automaton of its own; ``ticks`` has symbol. The complete matches come out.
 
-    With ``lower`` the second trough is not above the first (section 5.1): a register keeps how deep that was.
+    With ``lower`` the second low is not above the first (section 5.1): a register keeps how deep that was.
     """
     moves = []
     for state, symbol, following, least, change in W_ARCS:

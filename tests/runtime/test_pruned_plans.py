@@ -1,4 +1,4 @@
-"""A plan without the columns that nobody reads is made without checking its steps again, and is as if it were."""
+"""A plan without columns that nobody reads is made without checking its steps again, as if it were."""
 
 from __future__ import annotations
 
