@@ -43,10 +43,29 @@ class JsonLines(logging.Formatter):
 
 
 def set_log_level(level: Level, *, json: bool = False, to: TextIO | None = None) -> None:
-    """Shows what queries say from this level on, on stderr or wherever; as lines of ``json`` for programs.
+    """Shows what queries say from this level on.
 
     Without it Python's own settings hold: a program that has set up logging sees the loggers under
     ``caesura`` there.
+
+    Parameters
+    ----------
+    level
+        ``"DEBUG"``, ``"INFO"``, ``"WARNING"`` or ``"ERROR"``.
+    json
+        Whether lines are JSON, for programs.
+    to
+        Where lines go; by default to stderr.
+
+    See Also
+    --------
+    note : a count in the log of a step.
+
+    Examples
+    --------
+    From here on, lines of JSON on stderr::
+
+        cz.set_log_level("INFO", json=True)
     """
     if str(level).upper() not in get_args(Level):
         raise PlanError(f"no log level {level!r}.", remedy=f"There are: {', '.join(get_args(Level))}.").at(

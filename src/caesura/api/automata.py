@@ -99,7 +99,7 @@ def automaton(
     Notes
     -----
     Promises: on time, what its input promises. State: the runs that are open, until ``within`` frees them.
-    Feedback: stopped at its output. Spark: in one bucket.
+    Feedback: stopped at its output. Spark: in one bucket; over each group, in buckets by the keys.
 
     See Also
     --------

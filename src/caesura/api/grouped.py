@@ -683,8 +683,8 @@ class Grouped(Windowing):
 
         See Also
         --------
-        Stream.match : a pattern over the whole stream.
-        automaton : an automaton with registers.
+        caesura.Stream.match : a pattern over the whole stream.
+        caesura.automaton : an automaton with registers.
 
         Examples
         --------

@@ -34,7 +34,13 @@ if TYPE_CHECKING:
 
 @checked_methods
 class Pipeline:
-    """Views that are run, written and read together."""
+    """Views that are run, written and read together; made by `cz.pipeline`.
+
+    Parameters
+    ----------
+    views
+        Streams by the name of the view.
+    """
 
     def __init__(self, views: Mapping[str, Stream]) -> None:
         self.views = dict(views)
@@ -57,26 +63,164 @@ class Pipeline:
         return f"Pipeline({', '.join(self.views)})"
 
     def run(self, *, claims: Mode | None = None, schedule: Schedule | ScheduleName | None = None) -> Views:
-        """Runs all views in this process until every source is at its end."""
+        """Runs all views in this process until every source is at its end.
+
+        Parameters
+        ----------
+        claims
+            How claims come about; by default `cz.tokens`.
+        schedule
+            Which step works next; for tests and measurements.
+
+        Returns
+        -------
+        Views
+            A `Result` by view, and ``claims``.
+
+        See Also
+        --------
+        Pipeline.query : a query that is stepped.
+        Pipeline.write : into a folder, with claims.
+        Pipeline.start : on Spark.
+        Pipeline.eager : how many wrong states a reader would see.
+        pipeline : views that share their claims.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> moves = cz.from_rows([{"t": 1, "n": 2}, {"t": 2, "n": 3}], time="t")
+        >>> bank = cz.pipeline(moves=moves, total=moves.totals(n=cz.sum("n")))
+        >>> done = bank.run(claims=cz.tokens(every=1))
+        >>> [(claim.prefix["read"].rows, len(done["moves"].at(claim))) for claim in done.claims]
+        [(1, 1), (2, 2), (2, 2)]
+        """
         return run_views(self.nodes, claims or Tokens(), schedule)
 
     def query(self, *, claims: Mode | None = None, schedule: Schedule | ScheduleName | None = None) -> Query:
-        """All views as one query in this process, to be fed and stepped; its outputs are the views."""
+        """All views as one query in this process, to be fed and stepped; its outputs are the views.
+
+        Parameters
+        ----------
+        claims
+            How claims come about; by default `cz.tokens`.
+        schedule
+            Which step works next; for tests and measurements.
+
+        Returns
+        -------
+        caesura.runtime.Query
+            The query.
+
+        See Also
+        --------
+        Pipeline.run : in this process, to the end.
+        Pipeline.write : into a folder, with claims.
+        Pipeline.start : on Spark.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> moves = cz.from_rows([{"t": 1, "n": 2}], time="t")
+        >>> query = cz.pipeline(moves=moves, twice=moves.select(n=cz.col("n") * 2)).query()
+        >>> query.run()
+        >>> print(query.marked("twice").select(["n"]).to_pylist())
+        [{'n': 4}]
+        """
         return Query(prune(self.nodes), claims=claims or Tokens(), schedule=schedule)
 
     def eager(self, *, schedule: Schedule | ScheduleName | None = None) -> Eager:
         """Runs without claims, and counts the states that a reader would have seen and that are wrong.
 
         It looks at every row twice: take a small part of the input.
+
+        Parameters
+        ----------
+        schedule
+            Which step works next.
+
+        Returns
+        -------
+        Eager
+            How many states there were, and how many of them answer for no prefix of the input.
+
+        See Also
+        --------
+        Pipeline.run : in this process, to the end.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> moves = cz.from_rows([{"t": 1, "n": 2}, {"t": 2, "n": 3}], time="t")
+        >>> print(cz.pipeline(moves=moves, total=moves.totals(n=cz.sum("n"))).eager())
+        of 2 states 1 (50 %) are those of no prefix of the input
         """
         return eager(self.nodes, schedule)
 
     def write(self, path: str | Path, *, claims: Mode | None = None) -> list[Claim]:
-        """Runs all views into a folder that `cz.read_claimed` reads; goes on behind its last claim."""
+        """Runs all views into a folder that `cz.read_claimed` reads; goes on behind its last claim.
+
+        Parameters
+        ----------
+        path
+            The folder, on this machine or in an object store.
+        claims
+            How claims come about; by default `cz.tokens`.
+
+        Returns
+        -------
+        list of Claim
+            The claims that were made.
+
+        See Also
+        --------
+        Pipeline.run : in this process, to the end.
+        Pipeline.query : a query that is stepped.
+        Pipeline.start : on Spark.
+        Pipeline.writing : claim by claim.
+        read_claimed : what a pipeline wrote, as of one claim.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import caesura as cz
+        >>> moves = cz.from_rows([{"t": 1, "n": 2}], time="t")
+        >>> folder = tempfile.mkdtemp()
+        >>> claims = cz.pipeline(moves=moves).write(folder)
+        >>> cz.read_claimed(folder).table("moves").to_pylist()
+        [{'LE': 1, 'RE': 2, 'n': 2}]
+        """
         return list(self.writing(path, claims=claims))
 
     def writing(self, path: str | Path, *, claims: Mode | None = None) -> Iterator[Claim]:
-        """Like `write`, but gives each claim as it is made."""
+        """Like ``write``, but gives each claim as it is made.
+
+        Parameters
+        ----------
+        path
+            The folder, on this machine or in an object store.
+        claims
+            How claims come about; by default `cz.tokens`.
+
+        Returns
+        -------
+        Iterator of Claim
+            The claims, as they are made.
+
+        See Also
+        --------
+        Pipeline.write : into a folder, with claims.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import caesura as cz
+        >>> moves = cz.from_rows([{"t": 1, "n": 2}, {"t": 2, "n": 3}], time="t")
+        >>> for claim in cz.pipeline(moves=moves).writing(tempfile.mkdtemp(), claims=cz.tokens(every=1)):
+        ...     print(claim)
+        claim 1: input-prefix consistent for read 1 row + 0 punctuations
+        claim 2: input-prefix consistent for read 2 rows + 0 punctuations
+        claim 3: input-prefix consistent for read 2 rows + 1 punctuation (*)
+        """
         try:
             mode = token_mode(claims or Tokens())
             check_folder(self.nodes, path)
@@ -98,11 +242,48 @@ class Pipeline:
         name: str | None = None,
         metrics_port: int | str | None = None,
     ) -> SparkQuery:
-        """Starts all views on Spark as one query; each epoch ends in a claim with a manifest in ``path``.
+        """Starts all views on Spark as one query; each epoch ends in a claim with a manifest.
 
-        Views whose state would grow without bound are refused, unless ``allow_unbounded``; so is a checkpoint
-        that another process goes on with, unless you ``take_over``. ``name`` is what Spark's pages, metrics
-        and logs call it; metrics for Prometheus are served at ``metrics_port``.
+        Parameters
+        ----------
+        spark
+            The session.
+        path
+            The folder of the views and manifests, for `cz.read_claimed`.
+        checkpoint
+            The folder that Spark keeps offsets and state in.
+        trigger
+            As in `Stream.start`.
+        files_per_epoch
+            As in `Stream.start`.
+        bytes_per_epoch
+            As in `Stream.start`.
+        take_over
+            Whether a checkpoint that another process goes on with is taken from it.
+        allow_unbounded
+            Whether views whose state would grow without bound are started all the same, with a warning.
+        name
+            What Spark's pages, metrics and logs call it.
+        metrics_port
+            Where metrics for Prometheus are served.
+
+        Returns
+        -------
+        caesura.spark.SparkQuery
+            The query that runs.
+
+        See Also
+        --------
+        Pipeline.run : in this process, to the end.
+        Pipeline.query : a query that is stepped.
+        Pipeline.write : into a folder, with claims.
+
+        Examples
+        --------
+        With a session at hand::
+
+            query = bank.start(spark, path="bank/", checkpoint="state/", trigger="available")
+            query.wait()
         """
         from caesura.contracts import require_safe
         from caesura.spark.host.pipelines import start_pipeline
@@ -121,12 +302,71 @@ class Pipeline:
 
 
 def from_claimed(path: str | Path, view: str) -> Stream:
-    """A view that another pipeline has written, as a stream; its claims come with it, as tokens."""
+    """A view that another pipeline has written, as a stream; its claims come with it, as tokens.
+
+    Parameters
+    ----------
+    path
+        The folder that the pipeline writes to.
+    view
+        The view.
+
+    Returns
+    -------
+    Stream
+        The rows of the view.
+
+    Notes
+    -----
+    Promises: nothing before the end of what is written. State: the events that corrections may still name.
+    Feedback: rows that will be ignored go no further. Spark: read by one task of a batch.
+
+    See Also
+    --------
+    read_claimed : what a pipeline wrote, as of one claim.
+    pipeline : views that share their claims.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import caesura as cz
+    >>> folder = tempfile.mkdtemp()
+    >>> _ = cz.pipeline(moves=cz.from_rows([{"t": 1, "n": 2}], time="t")).write(folder)
+    >>> print(cz.from_claimed(folder, "moves").run())
+     LE  RE | n |
+      1  2  | 2 | +
+    """
     return Stream(claimed_source(path, view))
 
 
 def pipeline(**views: Stream) -> Pipeline:
-    """Views of one pipeline: all share one prefix per claim."""
+    """Views of one pipeline: all share one prefix of the input per claim.
+
+    Parameters
+    ----------
+    **views
+        Streams by the name of the view; a name does not begin with ``_``.
+
+    Returns
+    -------
+    Pipeline
+        The views, to be run, written or started together.
+
+    See Also
+    --------
+    from_claimed : a view that a pipeline wrote.
+    Pipeline.run : in this process, to the end.
+    tokens : claims where sources put marks.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> moves = cz.from_rows([{"t": 1, "n": 2}, {"t": 2, "n": 3}], time="t")
+    >>> bank = cz.pipeline(moves=moves, total=moves.totals(n=cz.sum("n")))
+    >>> print(bank.run()["total"])
+     LE  RE | n |
+      1  3  | 5 | +
+    """
     if not views:
         raise PlanError("a pipeline needs a view.", remedy="Write pipeline(name=stream, ...).").at(
             "pipeline", here()

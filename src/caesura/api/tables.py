@@ -26,13 +26,52 @@ def table(
     history: str | Path | None = None,
     tz: str | None = None,
 ) -> Stream:
-    """A table without times: its rows hold over all time.
+    """A table without times: its rows hold over all time, or from version to version.
 
-    ``data`` is rows, Arrow data, a pandas or Spark DataFrame, or the path of a file or folder, whose files
-    end in .parquet, .csv or .json unless ``format`` says what they are. A join with it looks each row up: no
-    stage, no state, on every host, with one copy of the table in each worker process, of at most
-    ``max_bytes``.
+    Parameters
+    ----------
+    data
+        Rows, Arrow data, a pandas or Spark DataFrame, or the path of a file or folder; with ``reload`` a
+        folder, or a function that gives the rows.
+    schema
+        The columns with their types; by default they are inferred.
+    format
+        What files are, where they do not end in .parquet, .csv or .json.
+    name
+        What the table is called in drawings and messages.
+    max_bytes
+        How large it may be: a worker process keeps a copy.
+    reload
+        After what time it is loaded again, or ``"changed"``: when the files do. A version then holds from
+        the reading of the clock at which it was loaded until the next.
+    correct
+        ``"1h"``: a version holds from an hour before it was loaded, and corrects what was joined with the
+        one before; results are final an hour later. ``"past"``: the last version holds over all time, and
+        nothing is final before the end.
+    history
+        The folder that versions are written to, which Spark's workers must see; without one a query cannot
+        be resumed in another process.
+    tz
+        The time zone of the clock's readings; UTC by default.
 
+    Returns
+    -------
+    Stream
+        For the right side of a `join`.
+
+    Notes
+    -----
+    Promises: all, where it does not change; else what the clock tells. State: a join with it looks each row
+    up and keeps none; one that changes joins as a stream does. Feedback: of a join with it, the left side
+    is told. Spark: one copy in each worker process; no stage and no exchange.
+
+    See Also
+    --------
+    Stream.join : pairs of rows with equal keys.
+    sql : a query in SQL.
+
+    Examples
+    --------
     >>> import caesura as cz
     >>> names = cz.table([{"id": 3, "name": "Ada"}])
     >>> visits = cz.from_rows([{"ts": 1, "id": 3}, {"ts": 4, "id": 9}], time="ts")
@@ -40,14 +79,6 @@ def table(
      LE  RE | id name |
       1  2  | 3  Ada  | +
       4  5  | 9  null | +
-
-    ``reload`` makes it a table that changes: a folder, or a function that gives the rows, is loaded again
-    after each such time, or with ``"changed"`` when the files do. A version then holds from the reading of
-    the clock (UTC, or ``tz``) at which it was loaded until the next; it joins as a stream does. What was
-    loaded is written to the folder ``history``, which Spark's workers must see; without one a query cannot
-    be resumed in another process. With ``correct="1h"`` a version holds from an hour before it was loaded,
-    and corrects what was joined with the one before; results are final an hour later. With
-    ``correct="past"`` the last version holds over all time, and nothing is final before the end.
     """
     if reload is not None:
         return _changing(

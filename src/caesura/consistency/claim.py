@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from caesura.consistency.levels import Level
 from caesura.misuse import checked_methods
-from caesura.punctuation import Pattern, Punctuation
+from caesura.punctuation import INFINITY, Pattern, Punctuation
 
 Covers = Literal["all", "before"]
 
@@ -43,12 +43,41 @@ class Prefix:
         return self.rows + self.punctuations
 
     def covers(self, other: Prefix) -> bool:
-        """Whether the other is a prefix of this one."""
+        """Whether another is a prefix of this one.
+
+        Parameters
+        ----------
+        other
+            The other prefix of the same source.
+
+        Returns
+        -------
+        bool
+            Whether it is.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> cz.Prefix(rows=5).covers(cz.Prefix(rows=3))
+        True
+        """
         lanes = all(self.offsets.get(lane, 0) >= at for lane, at in other.offsets.items())
         return self.rows >= other.rows and self.punctuations >= other.punctuations and lanes
 
     def to_json(self) -> dict[str, Any]:
-        """The prefix as plain values, to be written down."""
+        """The prefix as plain values, to be written down.
+
+        Returns
+        -------
+        dict
+            For ``from_json``.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> cz.Prefix(rows=5).to_json()["rows"]
+        5
+        """
         return {
             "rows": self.rows,
             "punctuations": self.punctuations,
@@ -60,7 +89,24 @@ class Prefix:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Prefix:
-        """The prefix that `to_json` wrote."""
+        """The prefix that ``to_json`` wrote.
+
+        Parameters
+        ----------
+        data
+            Plain values.
+
+        Returns
+        -------
+        Prefix
+            The prefix.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> cz.Prefix.from_json(cz.Prefix(rows=5).to_json()) == cz.Prefix(rows=5)
+        True
+        """
         return Prefix(
             data["rows"],
             data["punctuations"],
@@ -97,18 +143,68 @@ class Claim:
     """Whether it answers for the whole state, or for what lies before its time."""
 
     def at(self, output: Mapping[str, int]) -> Claim:
-        """The same claim, knowing how far each view is."""
+        """The same claim, knowing how far each view is.
+
+        Parameters
+        ----------
+        output
+            How many rows each view has given, by view.
+
+        Returns
+        -------
+        Claim
+            The claim.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> claim = cz.Claim(7, cz.Level.PREFIX_CONSISTENT, {"clicks": cz.Prefix(rows=3)})
+        >>> claim.at({"out": 3}).output
+        {'out': 3}
+        """
         return replace(self, output=dict(output))
 
     def follows(self, earlier: Claim) -> bool:
-        """Whether its prefixes take in the earlier claim's."""
+        """Whether its prefixes take in an earlier claim's.
+
+        Parameters
+        ----------
+        earlier
+            The other claim.
+
+        Returns
+        -------
+        bool
+            Whether they do, for every source of the earlier one.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> one = cz.Claim(1, cz.Level.PREFIX_CONSISTENT, {"clicks": cz.Prefix(rows=3)})
+        >>> two = cz.Claim(2, cz.Level.PREFIX_CONSISTENT, {"clicks": cz.Prefix(rows=5)})
+        >>> two.follows(one), one.follows(two)
+        (True, False)
+        """
         return all(
             source in self.prefix and self.prefix[source].covers(prefix)
             for source, prefix in earlier.prefix.items()
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The claim as plain values, to be written down."""
+        """The claim as plain values, to be written down.
+
+        Returns
+        -------
+        dict
+            For ``from_json``.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> claim = cz.Claim(7, cz.Level.PREFIX_CONSISTENT, {"clicks": cz.Prefix(rows=3)})
+        >>> claim.to_json()["level"]
+        'PREFIX_CONSISTENT'
+        """
         return {
             "claim": self.number,
             "level": self.level.name,
@@ -121,7 +217,25 @@ class Claim:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Claim:
-        """The claim that `to_json` wrote."""
+        """The claim that ``to_json`` wrote.
+
+        Parameters
+        ----------
+        data
+            Plain values.
+
+        Returns
+        -------
+        Claim
+            The claim.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> claim = cz.Claim(7, cz.Level.PREFIX_CONSISTENT, {"clicks": cz.Prefix(rows=3)})
+        >>> cz.Claim.from_json(claim.to_json()) == claim
+        True
+        """
         return Claim(
             data["claim"],
             Level[data["level"]],
@@ -133,7 +247,8 @@ class Claim:
         )
 
     def __str__(self) -> str:
-        at = "" if self.time is None else f" {'at' if self.covers == 'all' else 'before'} time {self.time}"
+        when = "the end of time" if self.time == INFINITY else f"time {self.time}"
+        at = "" if self.time is None else f" {'at' if self.covers == 'all' else 'before'} {when}"
         under = f", under {'; '.join(map(str, self.under))}" if self.under else ""
         sources = "; ".join(f"{source} {prefix}" for source, prefix in self.prefix.items())
         return f"claim {self.number}: {self.level}{at} for {sources}{under}"

@@ -76,6 +76,34 @@ def read_claimed(path: str | Path, *, at: int | None = None) -> Claimed:
     """The views of a pipeline at its last claim, or at the claim with a number.
 
     Files that a claim names must be as they were written; what lies beside them does not count.
+
+    Parameters
+    ----------
+    path
+        The folder that the pipeline writes to.
+    at
+        The number of a claim; by default the last.
+
+    Returns
+    -------
+    Claimed
+        ``claim``, ``table(view)``, ``history(view)``, ``changes(view)``, ``paths(view)``: all views at one
+        prefix.
+
+    See Also
+    --------
+    from_claimed : a view that a pipeline wrote.
+    Pipeline.write : into a folder, with claims.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import caesura as cz
+    >>> folder = tempfile.mkdtemp()
+    >>> _ = cz.pipeline(moves=cz.from_rows([{"t": 1, "n": 2}], time="t")).write(folder)
+    >>> claimed = cz.read_claimed(folder)
+    >>> claimed.views, claimed.table("moves").to_pylist()
+    (['moves'], [{'LE': 1, 'RE': 2, 'n': 2}])
     """
     try:
         return _read(Store(path), at)

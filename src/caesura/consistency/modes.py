@@ -124,15 +124,49 @@ def tokens(
     latency: str | timedelta | None = None,
     first: int | None = None,
 ) -> Tokens:
-    """Tokens every n events (a number) or every d of time (a duration); tuned while it runs by default.
+    """Claims where marks that sources put into their streams have come out of all outputs.
 
-    The goal of tuning is a ``cost``, the share of the work that tokens may take (0.03), or a ``latency``, how
-    long an event may wait for the claim that covers it; it begins with a period of ``first`` events. What it
-    comes to is in ``query.token_figures()``.
+    Parameters
+    ----------
+    every
+        After how many events (a number) or how much time (a duration) a token is put in; by default that is
+        tuned while it runs.
+    release
+        Whether output leaves ``"at once"``, with claims in between, or in ``"consistent"`` states only.
+    sync_group
+        ``"query"``: all sources share the period. ``"none"``: each counts for itself. ``{"orders": ["east",
+        "west"]}``: those of a group do, by name.
+    saves
+        Whether each token is also the barrier of a snapshot.
+    cost
+        What it is tuned to: the share of the work that tokens may take, 0.03 by default; or
+    latency
+        how long an event may wait for the claim that covers it.
+    first
+        The period that tuning begins with, in events.
 
-    ``sync_group="query"`` lets all sources share the period; with ``"none"`` each counts for itself, and with
-    ``{"orders": ["east", "west"]}`` those of a group do, by name. With ``saves`` each token is also the
-    barrier of a snapshot.
+    Returns
+    -------
+    Tokens
+        For ``claims=``. What tuning comes to is in ``query.token_figures()``.
+
+    See Also
+    --------
+    caesura.runtime.Query.token : a token now.
+    heeding : claims where labels meet.
+    synchronised : claims at times that all sources reach.
+    draining : claims when nothing is on its way.
+    pipeline : views that share their claims.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> moves = cz.from_rows([{"t": 1, "n": 2}, {"t": 2, "n": 3}], time="t")
+    >>> for claim in moves.run(claims=cz.tokens(every=1)).claims:
+    ...     print(claim)
+    claim 1: input-prefix consistent for read 1 row + 0 punctuations
+    claim 2: input-prefix consistent for read 2 rows + 0 punctuations
+    claim 3: input-prefix consistent for read 2 rows + 1 punctuation (*)
     """
     _check_release(release, "tokens")
     groups = _groups(sync_group)
@@ -191,7 +225,38 @@ def _groups(given: str | Mapping[str, Sequence[str]]) -> Group | Groups:
 
 @strict
 def synchronised(every: Duration, *, release: Release = "at once", saves: bool = False) -> Synchronised:
-    """Claims at times t, multiples of a period of stream time: all sources have promised all before t."""
+    """Claims at times that are multiples of a period: all sources have promised all before them.
+
+    Parameters
+    ----------
+    every
+        The period, of stream time.
+    release
+        Whether output leaves ``"at once"``, with claims in between, or in ``"consistent"`` states only.
+    saves
+        Whether each token is also the barrier of a snapshot.
+
+    Returns
+    -------
+    Synchronised
+        For ``claims=``.
+
+    See Also
+    --------
+    tokens : claims where sources put marks.
+    heeding : claims where labels meet.
+    draining : claims when nothing is on its way.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> rows = [{"t": 1, "n": 2}, {"t": 12, "n": 3}]
+    >>> moves = cz.from_rows(rows, time="t", punctuate=cz.delay(0))
+    >>> for claim in moves.run(claims=cz.synchronised(10)).claims:
+    ...     print(claim)
+    claim 1: synchronised input-prefix consistent at time 10 for read 2 rows + 1 punctuation (time < 12)
+    claim 2: synchronised input-prefix consistent at the end of time for read 2 rows + 2 punctuations (*)
+    """
     _check_release(release, "synchronised")
     return Synchronised(release, every, saves)
 
@@ -203,10 +268,35 @@ def heeding(
     scan: Literal["multiset", "naive"] = "multiset",
     level: Level | str = Level.PREFIX_CONSISTENT,
 ) -> Heeding:
-    """Claims where labels tell that the output is consistent, without touching the schedule.
+    """Claims where labels of events tell that the output is consistent, without touching the schedule.
 
-    ``level`` may be a weaker one, "update-complete" or "input-prefix update-complete": its states are more,
-    and say only that the rows that an input event sets off are all there, or none.
+    Parameters
+    ----------
+    release
+        Whether output leaves ``"at once"``, with claims in between, or in ``"consistent"`` states only.
+    scan
+        How labels are looked at; ``"naive"`` is there to be measured.
+    level
+        A weaker level, ``"update-complete"`` or ``"input-prefix update-complete"``: its states are more,
+        and say only that the rows that an input event sets off are all there, or none.
+
+    Returns
+    -------
+    Heeding
+        For ``claims=``.
+
+    See Also
+    --------
+    tokens : claims where sources put marks.
+    synchronised : claims at times that all sources reach.
+    draining : claims when nothing is on its way.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> moves = cz.from_rows([{"t": 1, "n": 2}, {"t": 2, "n": 3}], time="t")
+    >>> print(moves.run(claims=cz.heeding()).claims[-1])
+    claim 2: input-prefix consistent for read 2 rows + 1 punctuation (*)
     """
     _check_release(release, "heeding")
     return Heeding(release, scan, _heeded(level))
@@ -223,7 +313,31 @@ def _heeded(level: Level | str) -> Level:
 
 @strict
 def draining(*, release: Release = "at once") -> Draining:
-    """One item at a time through the whole plan: for tests and for small streams."""
+    """Claims after every item: one at a time goes through the whole plan. For tests and small streams.
+
+    Parameters
+    ----------
+    release
+        Whether output leaves ``"at once"``, with claims in between, or in ``"consistent"`` states only.
+
+    Returns
+    -------
+    Draining
+        For ``claims=``.
+
+    See Also
+    --------
+    tokens : claims where sources put marks.
+    heeding : claims where labels meet.
+    synchronised : claims at times that all sources reach.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> moves = cz.from_rows([{"t": 1, "n": 2}, {"t": 2, "n": 3}], time="t")
+    >>> print(moves.run(claims=cz.draining()).claims[0])
+    claim 1: input-prefix consistent for read 1 row + 0 punctuations
+    """
     _check_release(release, "draining")
     return Draining(release)
 

@@ -59,9 +59,25 @@ class Slow:
 @checked_methods
 @dataclass(frozen=True, eq=False)
 class Archive:
-    """A table that says the value for each key; what it does not know stays missing.
+    """A table that says the value for each key; what it does not know stays missing. For ``impute``.
 
-    >>> archive = Archive(pa.table({"id": [3, 4], "mph": [48, 51]}), ("id",), "mph")
+    Parameters
+    ----------
+    table
+        An Arrow table.
+    on
+        Its key columns; rows that are filled have columns of these names.
+    value
+        Its column of values.
+    take
+        Which of several values of a key counts: ``"last"``, ``"first"``, ``"min"``, ``"max"``, ``"mean"``,
+        ``"sum"``; without it, a key has one row.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> import pyarrow as pa
+    >>> archive = cz.Archive(pa.table({"id": [3, 4], "mph": [48, 51]}), ("id",), "mph")
     >>> archive(pa.record_batch({"id": [4, 9]})).to_pylist()
     [51, None]
     """

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2s
 
+from caesura.errors import PlanError
 from caesura.plan.combine import combine
 from caesura.plan.loops import carried_by, image, on_loop, same_columns, spread_of, whole_loops
 from caesura.plan.node import Node, walk
@@ -171,6 +172,11 @@ class _Cutter:
             self.promised[fp] = node.promised
             self.stamped |= {fp} if node.stamped else set()
             return
+        if not node.inputs:
+            raise PlanError(
+                "it is fed by the process that runs the query, so it has no place on Spark.",
+                remedy="Run it here, with query(); or read it from files, a topic or a DataFrame.",
+            ).at(node.step, node.place)
         before = max(self.stage[c.fingerprint] for c in streams)
         alone = node.row_wise or (len(streams) == 1 and len(node.inputs) == 2)
         if alone and before == 0 and self._waits_for_gate(node, streams[0]):

@@ -32,8 +32,22 @@ WORKING = Working()
 
 
 def note(key: str, by: int = 1) -> None:
-    """Adds to the log of the step that is calling, under a key of one's own; elsewhere it does nothing.
+    """Adds to the log of the step that is calling, under a key of your own; elsewhere it does nothing.
 
+    Parameters
+    ----------
+    key
+        What it is counted under.
+    by
+        How much is added.
+
+    See Also
+    --------
+    caesura.runtime.Query.log : what steps counted.
+    set_log_level : how much is logged.
+
+    Examples
+    --------
     >>> import caesura as cz
     >>> @cz.udf
     ... def halved(n: int) -> int:

@@ -21,10 +21,40 @@ FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedC
 def session(
     name: str = "caesura", *, master: str = "local[*]", buckets: int | None = None, **settings: Any
 ) -> SparkSession:
-    """A local session, or one on the given master, with everything set as Caesura needs it.
+    """A SparkSession with everything set as Caesura needs it.
 
-    Further settings are given with underscores for dots, ``spark_driver_memory="4g"``, or as they are called:
-    ``**{"spark.executorEnv.AWS_REGION": "eu-west-1"}``.
+    Parameters
+    ----------
+    name
+        What the application is called.
+    master
+        Where it runs: ``"local[*]"``, ``"local-cluster[2,1,1024]"``, ``"spark://host:7077"``.
+    buckets
+        How many buckets stages have; by default one for each core.
+    **settings
+        Further settings with underscores for dots, ``spark_driver_memory="4g"``, or as they are called:
+        ``**{"spark.executorEnv.AWS_REGION": "eu-west-1"}``.
+
+    Returns
+    -------
+    pyspark.sql.SparkSession
+        The session; the one that runs already, if there is one.
+
+    Notes
+    -----
+    It sets the Python of the workers, the state store and the number of partitions; ``caesura doctor`` says
+    what a session of your own lacks. Needs the extra ``spark``.
+
+    See Also
+    --------
+    Stream.start : a streaming query on Spark.
+    from_spark : a Spark DataFrame.
+
+    Examples
+    --------
+    On this machine::
+
+        spark = cz.session("speeds", master="local[4]")
     """
     from pyspark import SparkConf
     from pyspark.sql import SparkSession

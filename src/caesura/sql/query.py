@@ -36,13 +36,37 @@ from caesura.udm import Module
 
 
 def sql(text: str, /, *, dialect: SqlFlavour = "spark", **given: Any) -> Stream:
-    """A query over streams: at each instant, the query over the rows alive then.
+    """A query over streams in SQL: at each instant, the query over the rows alive then.
 
-    Streams are named by keywords, and have their lifetimes as they are: ``bids=bids.forever()`` is a table
-    that rows are added to. Windows assign rows by their times. Functions are named by keywords too: a udf, a
-    uda, or a function from stream to stream that FROM calls. With ``dialect="flink"`` functions do as Flink's
-    do. `docs/sql.md` says what there is.
+    Windows assign rows by their times. The page on SQL says what there is.
 
+    Parameters
+    ----------
+    text
+        A SELECT; its FROM names the streams that are given.
+    dialect
+        Whose functions they are: ``"spark"`` or ``"flink"``.
+    **given
+        Streams by name, with their lifetimes as they are: ``bids=bids.forever()`` is a table that rows are
+        added to. And functions: a udf, a uda, or a function from stream to stream that FROM calls.
+
+    Returns
+    -------
+    Stream
+        The rows of the query.
+
+    Notes
+    -----
+    Promises, State, Feedback, Spark: those of the steps that it is made of; ``explain`` shows them. Needs
+    the extra ``sql``.
+
+    See Also
+    --------
+    script : several statements of SQL.
+    table : rows that hold over all time.
+
+    Examples
+    --------
     >>> import caesura as cz
     >>> bids = cz.from_rows([{"ts": 1, "item": 7, "price": 3}, {"ts": 12, "item": 7, "price": 5}], time="ts")
     >>> print(cz.sql('''

@@ -114,7 +114,32 @@ class Script:
     # -- statements ---------------------------------------------------------------------------------------
 
     def execute(self, text: str) -> Iterator[Question]:
-        """Takes up more statements; gives those that ask for something to be shown, as they come."""
+        """Takes up more statements, and gives those that ask for something to be shown, as they come.
+
+        Parameters
+        ----------
+        text
+            The statements.
+
+        Returns
+        -------
+        Iterator of Question
+            What SELECT, EXPLAIN, CHECK and PREVIEW ask for; the others are taken up as it is read.
+
+        See Also
+        --------
+        script : several statements of SQL.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> bids = cz.from_rows([{"ts": 1, "item": 7, "price": 3}], time="ts")
+        >>> made = cz.script("CREATE VIEW dear AS SELECT item FROM bids WHERE price > 2;", bids=bids)
+        >>> for asked in made.execute("SELECT item FROM dear;"):
+        ...     print(asked.stream.run())
+         LE  RE | item |
+          1  2  | 7    | +
+        """
         self.text = text
         line = 0
         try:
@@ -213,7 +238,27 @@ class Script:
     # -- what it is run as --------------------------------------------------------------------------------
 
     def pipeline(self) -> Pipeline:
-        """Its views as one pipeline, each of whose claims is about all of them."""
+        """Its views as one pipeline, each of whose claims is about all of them.
+
+        Returns
+        -------
+        Pipeline
+            The views by name.
+
+        See Also
+        --------
+        script : several statements of SQL.
+        Script.target : one stream of it.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> bids = cz.from_rows([{"ts": 1, "item": 7, "price": 3}], time="ts")
+        >>> made = cz.script("CREATE VIEW dear AS SELECT item FROM bids WHERE price > 2;", bids=bids)
+        >>> print(made.pipeline().run()["dear"])
+         LE  RE | item |
+          1  2  | 7    | +
+        """
         if not self.views:
             raise PlanError("the script has no view.", remedy="Write CREATE VIEW name AS SELECT ...").at(
                 "script", here()
@@ -221,7 +266,35 @@ class Script:
         return pipeline(**self.views)
 
     def target(self, name: str = "") -> Stream:
-        """One stream of it: by name, or that of its only INSERT, or its only view."""
+        """One stream of it: by name, or that of its only INSERT, or its only view.
+
+        Parameters
+        ----------
+        name
+            A sink that is written to, a stream or a view.
+
+        Returns
+        -------
+        Stream
+            The stream.
+
+        Notes
+        -----
+        Promises, State, Feedback, Spark: those of the steps that it is made of.
+
+        See Also
+        --------
+        Script.pipeline : its views as a pipeline.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> bids = cz.from_rows([{"ts": 1, "item": 7, "price": 3}], time="ts")
+        >>> made = cz.script("CREATE VIEW dear AS SELECT item FROM bids WHERE price > 2;", bids=bids)
+        >>> print(made.target().run())
+         LE  RE | item |
+          1  2  | 7    | +
+        """
         if name in self.inserts:
             return _emitted(self.inserts[name])
         if name:
@@ -238,7 +311,43 @@ class Script:
     def query(
         self, *, checkpoint: str | Path | None = None, every: float = 10.0, take_over: bool = False
     ) -> DurableQuery:
-        """All its INSERTs as one query in this process, saved to the checkpoint as it runs."""
+        """All its INSERTs as one query in this process, saved to the checkpoint as it runs.
+
+        Parameters
+        ----------
+        checkpoint
+            Where it is saved; by default where ``SET checkpoint`` says.
+        every
+            After how many seconds it is saved.
+        take_over
+            Whether a checkpoint that another process goes on with is taken from it.
+
+        Returns
+        -------
+        caesura.runtime.durable.query.DurableQuery
+            The query; its outputs have the names of the sinks.
+
+        See Also
+        --------
+        script : several statements of SQL.
+        Script.give : feedback to it as it runs.
+        Script.start : its INSERTs on Spark.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import caesura as cz
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> bids = cz.from_rows([{"ts": 1, "item": 7, "price": 3}], time="ts")
+        >>> made = cz.script(f'''
+        ...     CREATE SINK dear TO parquet '{folder}/dear';
+        ...     INSERT INTO dear SELECT item FROM bids WHERE price > 2;
+        ... ''', bids=bids)
+        >>> query = made.query(checkpoint=folder / "state")
+        >>> query.run()
+        >>> [found.suffix for found in (folder / "dear").rglob("*.parquet")]
+        ['.parquet']
+        """
         place = Place.of(self._checkpoint(checkpoint)).absolute()
         final = all(one.output == "final" for one in self.inserts.values())
         made = DurableQuery(
@@ -263,7 +372,41 @@ class Script:
         name: str | None = None,
         metrics_port: int | str | None = None,
     ) -> SparkQuery:
-        """All its INSERTs as one streaming query on Spark."""
+        """All its INSERTs as one streaming query on Spark.
+
+        Parameters
+        ----------
+        spark
+            The session.
+        checkpoint
+            Where it is saved; by default where ``SET checkpoint`` says.
+        trigger
+            As in `Stream.start`.
+        take_over
+            Whether a checkpoint that another process goes on with is taken from it.
+        allow_unbounded
+            Whether a plan whose state would grow without bound is started all the same, with a warning.
+        name
+            What Spark's pages, metrics and logs call it.
+        metrics_port
+            Where metrics for Prometheus are served.
+
+        Returns
+        -------
+        caesura.spark.SparkQuery
+            The query that runs.
+
+        See Also
+        --------
+        script : several statements of SQL.
+        Script.query : its INSERTs as a query.
+
+        Examples
+        --------
+        With a session at hand::
+
+            query = cz.script("speeds.sql").start(cz.session(), trigger="available")
+        """
         from caesura.contracts import require_safe
         from caesura.spark import start
 
@@ -283,7 +426,34 @@ class Script:
         return made
 
     def give(self, query: ScriptQuery, text: str) -> None:
-        """Gives ASSUME, DESIRE and DEMAND statements to a query of this script that runs."""
+        """Gives ASSUME, DESIRE and DEMAND statements to a query of this script that runs.
+
+        Parameters
+        ----------
+        query
+            What ``query`` or ``start`` gave.
+        text
+            The statements: ``"ASSUME dear WHERE item = 7"``.
+
+        See Also
+        --------
+        Script.query : its INSERTs as a query.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import caesura as cz
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> bids = cz.from_rows([{"ts": 1, "item": 7, "price": 3}], time="ts")
+        >>> made = cz.script(f'''
+        ...     CREATE SINK dear TO parquet '{folder}/dear';
+        ...     INSERT INTO dear SELECT item FROM bids WHERE price > 2;
+        ... ''', bids=bids)
+        >>> query = made.query(checkpoint=folder / "state")
+        >>> made.give(query, "ASSUME dear WHERE item = 7")
+        >>> query.feedback()
+        ['#1 assumed: item = 7']
+        """
         for statement in statements(text):
             if not isinstance(statement, Give):
                 raise PlanError(
@@ -340,8 +510,36 @@ def _emitted(insert: Insert) -> Stream:
 def script(source: str | Path, /, *, dialect: SqlFlavour = "spark", **given: Any) -> Script:
     """The statements of a text, or of a file that ends in .sql, taken up; nothing runs yet.
 
-    Streams that it reads from can be given by keywords, and functions: a udf, a uda, or a function from
-    stream to stream that FROM calls.
+    Parameters
+    ----------
+    source
+        The text, or the path of the file.
+    dialect
+        Whose functions they are: ``"spark"`` or ``"flink"``.
+    **given
+        Streams that it reads from, and functions, as in `cz.sql`.
+
+    Returns
+    -------
+    Script
+        What it declares: streams, views, sinks and what is written to them.
+
+    See Also
+    --------
+    sql : a query in SQL.
+    Script.query : its INSERTs as a query.
+    Script.start : its INSERTs on Spark.
+    Script.pipeline : its views as a pipeline.
+    Script.execute : more statements.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> bids = cz.from_rows([{"ts": 1, "item": 7, "price": 3}], time="ts")
+    >>> made = cz.script("CREATE VIEW dear AS SELECT item FROM bids WHERE price > 2;", bids=bids)
+    >>> print(made["dear"].run())
+     LE  RE | item |
+      1  2  | 7    | +
     """
     is_file = isinstance(source, Path) or source.endswith(".sql")
     functions = {name: one for name, one in given.items() if not isinstance(one, Stream)}

@@ -64,6 +64,7 @@ class FeedbackSteps(Planned):
         Stream.impute : missing values filled by a slow function.
         Stream.audit : whether feedback left out what it may.
         Stream.explain : the plan in words.
+        caesura.runtime.Query.assume : rows that will be ignored.
 
         Examples
         --------

@@ -104,6 +104,8 @@ class OnSpark(Planned):
         Stream.to_spark : a DataFrame of changes.
         Stream.create_view : a view of Spark SQL.
         session : a SparkSession set as Caesura needs it.
+        caesura.spark.SparkQuery.wait : waits for the end.
+        caesura.spark.start : a plan with several outputs.
 
         Examples
         --------
@@ -158,6 +160,7 @@ class OnSpark(Planned):
         Stream.start : a streaming query on Spark.
         Stream.to_spark : a DataFrame of changes.
         Stream.create_view : a view of Spark SQL.
+        caesura.spark.run_batch : a plan as one epoch.
 
         Examples
         --------
@@ -197,6 +200,8 @@ class OnSpark(Planned):
         Stream.start : a streaming query on Spark.
         Stream.run_batch : one epoch on Spark.
         Stream.to_spark : a DataFrame of changes.
+        caesura.spark.SparkQuery.table : what the sink holds.
+        caesura.spark.create_view : a plan as a view.
 
         Examples
         --------
@@ -237,6 +242,7 @@ class OnSpark(Planned):
         Stream.start : a streaming query on Spark.
         Stream.run_batch : one epoch on Spark.
         Stream.create_view : a view of Spark SQL.
+        caesura.spark.to_spark : a plan as a DataFrame.
 
         Examples
         --------

@@ -278,7 +278,7 @@ class WindowSteps(Planned, Windowing):
         See Also
         --------
         Stream.match_rows : rows that match a pattern.
-        Grouped.match : an automaton over each group alone.
+        api.Grouped.match : an automaton over each group alone.
         automaton : an automaton with registers.
 
         Examples

@@ -114,8 +114,25 @@ def json_type(t: pa.DataType) -> pa.DataType:
 def json(schema: pa.Schema) -> JsonCodec:
     """Records that are JSON objects with these columns.
 
+    Parameters
+    ----------
+    schema
+        The columns with their types.
+
+    Returns
+    -------
+    JsonCodec
+        For ``value=`` and ``key=`` of `read.kafka`.
+
+    See Also
+    --------
+    read.kafka : a topic of Kafka.
+
+    Examples
+    --------
     >>> import caesura as cz
-    >>> cz.json(pa.schema([("ts", pa.int64())])).schema.names
-    ['ts']
+    >>> import pyarrow as pa
+    >>> cz.json(pa.schema([("ts", pa.int64()), ("id", pa.int64())])).schema.names
+    ['ts', 'id']
     """
     return JsonCodec(schema)

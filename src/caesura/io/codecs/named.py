@@ -28,10 +28,38 @@ def avro(
 ) -> RecordCodec:
     """Records in Avro, written with the schema of an .avsc file, or with schemas of a registry.
 
-    ``reader`` is a schema that they are read as instead, by Avro's rules of evolution. ``registry_header``
-    says that each has the five bytes in front that name a schema in a registry; they are passed over. With a
-    ``registry`` each record names the schema that it was written with, and is read as ``schema``, or as the
-    last one of its ``subject``; a sink registers the schema of its rows there.
+    Parameters
+    ----------
+    schema
+        The schema that records were written with: a file, or its content as a dict.
+    reader
+        A schema that they are read as instead, by Avro's rules of evolution.
+    registry_header
+        Whether each record has the five bytes in front that name a schema in a registry; they are passed
+        over.
+    registry
+        A registry: then each record names the schema that it was written with, and is read as ``schema``,
+        or as the last one of its subject; a sink registers the schema of its rows there.
+    subject
+        The subject in the registry.
+
+    Returns
+    -------
+    RecordCodec
+        For ``value=`` and ``key=`` of `read.kafka`, and ``value=`` of `cz.kafka`.
+
+    See Also
+    --------
+    read.kafka : a topic of Kafka.
+    registry : where schemas of records are kept.
+    protobuf : records that hold messages.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> fields = [{"name": "ts", "type": "long"}, {"name": "id", "type": "long"}]
+    >>> cz.avro({"type": "record", "name": "click", "fields": fields}).schema.names
+    ['ts', 'id']
     """
     if registry is not None:
         pinned = schema if reader is None else reader
@@ -55,11 +83,37 @@ def protobuf(
     registry: SchemaRegistry | None = None,
     subject: str | None = None,
 ) -> RecordCodec:
-    """Records that are Protobuf messages, described by a file that ``protoc --descriptor_set_out`` made.
+    """Records that are Protobuf messages.
 
-    ``message`` is the full name, such as "traffic.Reading". A message that holds itself cannot be a row.
-    With a ``registry`` each record names its schema there; without a file its message is the first one of the
-    ``subject``'s last schema, or the one named. A sink registers the message under the subject.
+    Parameters
+    ----------
+    descriptors
+        A file that ``protoc --descriptor_set_out`` made.
+    message
+        The full name of the message, such as ``"traffic.Reading"``. One that holds itself cannot be a row.
+    registry
+        A registry: then each record names its schema there; without a file its message is the first one of
+        the subject's last schema, or the one named. A sink registers the message under the subject.
+    subject
+        The subject in the registry.
+
+    Returns
+    -------
+    RecordCodec
+        For ``value=`` and ``key=`` of `read.kafka`, and ``value=`` of `cz.kafka`.
+
+    See Also
+    --------
+    read.kafka : a topic of Kafka.
+    registry : where schemas of records are kept.
+    avro : records that hold Avro.
+
+    Examples
+    --------
+    With a file of descriptors::
+
+        readings = cz.protobuf("readings.desc", "traffic.Reading")
+        speeds = cz.read.kafka("kafka:9092", "speeds", value=readings, time="ts")
     """
     if registry is None:
         if descriptors is None or not message:

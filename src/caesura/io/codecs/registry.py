@@ -199,10 +199,33 @@ def header(number: int) -> bytes:
 
 @strict
 def registry(url: str, *, auth_env: str | None = None, timeout: Duration = "30s") -> SchemaRegistry:
-    """A schema registry, for ``cz.avro(registry=...)`` and ``cz.protobuf(registry=...)``.
+    """A schema registry, for `cz.avro` and `cz.protobuf`.
 
-    ``auth_env`` names the environment variable that holds "user:password", or "Bearer" and a token; it is
-    read where the registry is asked, also in Spark's executors.
+    Parameters
+    ----------
+    url
+        Its address, without a password: ``"https://registry:8081"``.
+    auth_env
+        The environment variable that holds ``user:password``, or ``Bearer`` and a token; it is read where
+        the registry is asked, also in Spark's executors.
+    timeout
+        For how long an answer may take.
+
+    Returns
+    -------
+    SchemaRegistry
+        For ``registry=``.
+
+    See Also
+    --------
+    avro : records that hold Avro.
+    protobuf : records that hold messages.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> cz.registry("https://registry:8081", auth_env="REGISTRY_LOGIN").url
+    'https://registry:8081'
     """
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc or "@" in parts.netloc:

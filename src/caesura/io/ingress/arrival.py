@@ -94,12 +94,36 @@ class IngestionTime:
 def ingestion_time(*, every: Duration = "1s", tz: str | None = None) -> IngestionTime:
     """The time of rows that have none: when they came.
 
-    ``every`` says how often the clock is read, in UTC; rows that come between two readings have the time of
-    the first. Readings are part of what a query saves, so that an epoch that runs again sees the same times.
+    Readings of the clock are part of what a query saves, so that an epoch that runs again sees the same
+    times.
 
+    Parameters
+    ----------
+    every
+        How often the clock is read; rows that come between two readings have the time of the first.
+    tz
+        The time zone of the readings; UTC by default.
+
+    Returns
+    -------
+    IngestionTime
+        For ``time=`` of every way of reading.
+
+    Notes
+    -----
+    Promises: the clock's readings; no row is late. State: none. Spark: readings are offsets of a source of
+    their own.
+
+    See Also
+    --------
+    heartbeat : progress by the clock.
+    from_rows : Python rows.
+
+    Examples
+    --------
     >>> import caesura as cz
     >>> bids = cz.from_rows([{"bidder": 7}], time=cz.ingestion_time())
-    >>> bids.node.time, bids.node.properties.points
-    (TimestampType(timestamp[us]), True)
+    >>> bids.columns, str(bids.node.time)
+    (['bidder'], 'timestamp[us]')
     """
     return IngestionTime(every, tz)

@@ -174,21 +174,97 @@ def delay(
     future: Duration | None = AUTO,
     closes: bool | None = None,
 ) -> Policy:
-    """CTIs that stay this far behind the latest event of the slowest lane.
+    """Progress that stays this far behind the latest event of the slowest lane.
 
     A row below its own lane's bound, the running maximum of the rows before it minus the delay, is late.
-    They are announced after each ``every`` events, and, with ``moved``, when time has moved by so much.
-    A row more than ``future`` ahead, of the clock where one is read (``idle=``) and time is no plain number,
-    and else of the rows before it in its lane, is refused too, for it would make all behind it late.
-    Timestamps may be a year ahead of their lane, or a day ahead of the clock, unless you say otherwise;
-    ``future=None`` takes whatever comes.
+
+    Parameters
+    ----------
+    by
+        How far behind: ``"30s"``, ``5`` ticks.
+    every
+        After how many events it is announced.
+    moved
+        By how much time must have moved before it is announced again.
+    idle
+        A lane that is silent for so long of clock time holds nothing back any more.
+    future
+        How far ahead a row may be: of the clock where one is read (``idle=``) and time is no plain number,
+        and else of the rows before it in its lane. One further ahead is refused, for it would make all
+        behind it late. Timestamps may be a year ahead of their lane, or a day ahead of the clock, unless
+        you say otherwise; ``None`` takes whatever comes.
+    closes
+        Whether the end of input promises that nothing follows; by default where nothing can.
+
+    Returns
+    -------
+    Policy
+        For ``punctuate=``; policies are joined with ``&``.
+
+    See Also
+    --------
+    Stream.pace : rows that are not too far behind.
+    every : progress after so many events.
+    heartbeat : progress by the clock.
+    at_end : nothing before the end.
+    in_data : punctuation in the rows.
+    imported : the progress of another step.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> rows = [{"ts": 1, "id": 7}, {"ts": 9, "id": 8}, {"ts": 3, "id": 9}]
+    >>> result = cz.from_rows(rows, time="ts", punctuate=cz.delay(5)).run()
+    >>> print(result.draw())
+     LE  RE | id |
+      1  2  | 7  | +
+      9  10 | 8  | +
+    -- definite: time < 4 --
+    -- definite: * --
+    >>> result.late["read"].select(["reason", "id"]).to_pylist()
+    [{'reason': "time 3 is below its lane's bound 4", 'id': 9}]
     """
     return Policy(lag=by, every=_count(every), moved=moved, idle=idle, future=future, closes=closes)
 
 
 @strict
 def every(n: int, *, future: Duration | None = AUTO, closes: bool | None = None) -> Policy:
-    """CTIs at the latest event of the slowest lane, announced after each n events."""
+    """Progress up to the latest event of the slowest lane, announced after every so many events.
+
+    Parameters
+    ----------
+    n
+        After how many events.
+    future
+        How far ahead a row may be, as in `delay`.
+    closes
+        Whether the end of input promises that nothing follows; by default where nothing can.
+
+    Returns
+    -------
+    Policy
+        For ``punctuate=``; policies are joined with ``&``.
+
+    See Also
+    --------
+    delay : progress behind the latest event.
+    heartbeat : progress by the clock.
+    at_end : nothing before the end.
+    in_data : punctuation in the rows.
+    imported : the progress of another step.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> clicks = cz.from_rows([{"ts": t, "id": 7} for t in (1, 4, 8)], time="ts", punctuate=cz.every(2))
+    >>> print(clicks.run().draw())
+     LE  RE | id |
+      1  2  | 7  | +
+      4  5  | 7  | +
+      8  9  | 7  | +
+    -- definite: time < 8 --
+    -- definite: * --
+    """
     return Policy(lag=0, every=_count(n), future=future, closes=closes)
 
 
@@ -201,13 +277,76 @@ def heartbeat(
     future: Duration | None = AUTO,
     closes: bool | None = None,
 ) -> Policy:
-    """CTIs from a clock that is read every so often, minus a delay."""
+    """Progress by a clock that is read every so often, minus a delay.
+
+    Parameters
+    ----------
+    period
+        How often the clock is read.
+    delay
+        How far behind the clock progress stays.
+    idle
+        A lane that is silent for so long of clock time holds nothing back any more.
+    future
+        How far ahead a row may be, as in `delay`.
+    closes
+        Whether the end of input promises that nothing follows; by default where nothing can.
+
+    Returns
+    -------
+    Policy
+        For ``punctuate=``; policies are joined with ``&``.
+
+    See Also
+    --------
+    delay : progress behind the latest event.
+    every : progress after so many events.
+    at_end : nothing before the end.
+    in_data : punctuation in the rows.
+    imported : the progress of another step.
+    ingestion_time : the clock as the time of events.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> print(cz.heartbeat("1s", delay="5s"))
+    time: 5s behind the clock, read every 1s; all at the end of input
+    """
     return Policy(beat=period, clock_lag=delay, idle=idle, future=future, closes=closes)
 
 
 @strict
 def at_end(*, closes: bool = True) -> Policy:
-    """No punctuation until the input ends."""
+    """No progress until the input ends: what a source promises unless you say otherwise.
+
+    Parameters
+    ----------
+    closes
+        Whether the end of input promises that nothing follows.
+
+    Returns
+    -------
+    Policy
+        For ``punctuate=``; policies are joined with ``&``.
+
+    See Also
+    --------
+    delay : progress behind the latest event.
+    every : progress after so many events.
+    heartbeat : progress by the clock.
+    in_data : punctuation in the rows.
+    imported : the progress of another step.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> clicks = cz.from_rows([{"ts": t, "id": 7} for t in (1, 4)], time="ts", punctuate=cz.at_end())
+    >>> print(clicks.run().draw())
+     LE  RE | id |
+      1  2  | 7  | +
+      4  5  | 7  | +
+    -- definite: * --
+    """
     return Policy(closes=closes)
 
 
@@ -215,15 +354,74 @@ def at_end(*, closes: bool = True) -> Policy:
 def in_data(column: str = "punct", *, gives: str | None = None, closes: bool | None = None) -> Policy:
     """Punctuation found in the data: rows whose column holds a text such as ``time < 20, id = 4``.
 
-    ``gives`` declares its forms, such as ``"{[[time:+]], [[id:#]]}"``: then `check` knows what comes, and
-    punctuation of another form is not taken, but told in the late table.
+    Parameters
+    ----------
+    column
+        The column of texts; a row in which it is null is an event.
+    gives
+        The forms of the punctuation, such as ``"{[[time:+]], [[id:#]]}"`` for progress on time and values
+        of id one by one: then `check` knows what comes, and punctuation of another form is not taken, but
+        told in the late table.
+    closes
+        Whether the end of input promises that nothing follows; by default where nothing can.
+
+    Returns
+    -------
+    Policy
+        For ``punctuate=``; policies are joined with ``&``.
+
+    See Also
+    --------
+    delay : progress behind the latest event.
+    every : progress after so many events.
+    heartbeat : progress by the clock.
+    at_end : nothing before the end.
+    imported : the progress of another step.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> rows = [{"ts": 1, "id": 7, "punct": None}, {"ts": 0, "id": 0, "punct": "time < 5"}]
+    >>> print(cz.from_rows(rows, time="ts", punctuate=cz.in_data("punct")).run().draw())
+     LE  RE | id |
+      1  2  | 7  | +
+    -- definite: time < 5 --
+    -- definite: * --
     """
     return Policy(column=column, scheme=gives, closes=closes)
 
 
 @strict
 def imported(node: Node, *, closes: bool | None = None) -> Policy:
-    """The CTIs of another step, taken over as they come."""
+    """The progress of another step, taken over as it comes.
+
+    Parameters
+    ----------
+    node
+        The step: ``other.node``.
+    closes
+        Whether the end of input promises that nothing follows; by default where nothing can.
+
+    Returns
+    -------
+    Policy
+        For ``punctuate=``; policies are joined with ``&``.
+
+    See Also
+    --------
+    delay : progress behind the latest event.
+    every : progress after so many events.
+    heartbeat : progress by the clock.
+    at_end : nothing before the end.
+    in_data : punctuation in the rows.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> clock = cz.from_rows([{"ts": 4, "beat": 1}], time="ts", punctuate=cz.delay(0), name="clock")
+    >>> print(cz.imported(clock.node))
+    time: when 'clock' gives it; all at the end of input
+    """
     return Policy(node=node, closes=closes)
 
 

@@ -14,9 +14,45 @@ from caesura.io.sinks.postgres import PostgresSink
 
 
 def delta(path: str | Path, *, partition_by: str | Sequence[str] = ()) -> DeltaTableSink:
-    """A Delta table: ``sink=cz.delta("lake/speeds")``. `caesura.spark.DeltaSink` holds all changes.
+    """A Delta table that holds a stream by its key: ``sink=cz.delta("lake/speeds")``.
 
-    ``partition_by`` names columns by whose values a table that is made is laid out.
+    `caesura.spark.DeltaSink` holds all changes instead.
+
+    Parameters
+    ----------
+    path
+        The table's folder, on this machine or in an object store.
+    partition_by
+        Columns by whose values a table that is made is laid out.
+
+    Returns
+    -------
+    DeltaTableSink
+        For ``sink=``; the stream says its key with `upserts`.
+
+    Notes
+    -----
+    Every epoch is one transaction: exactly once. Needs the extra ``delta``.
+
+    See Also
+    --------
+    Stream.upserts : the key of a table that holds the stream.
+    parquet : a folder of Parquet files by key.
+    iceberg : an Iceberg table by key.
+    duckdb : a table of DuckDB by key.
+    postgres : a table of Postgres by key.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import caesura as cz
+    >>> moves = [{"ts": 1, "car": 7, "at": "a"}, {"ts": 5, "car": 7, "at": "b"}]
+    >>> cars = cz.from_rows(moves, time="ts").latest("car").upserts(key="car")
+    >>> folder = tempfile.mkdtemp()
+    >>> query = cars.query(sink=cz.delta(f"{folder}/cars"), checkpoint=f"{folder}/state")
+    >>> query.run()
+    >>> query.table().to_pylist()
+    [{'car': 7, 'at': 'b'}]
     """
     return DeltaTableSink(path, _several(partition_by))
 
@@ -24,28 +60,165 @@ def delta(path: str | Path, *, partition_by: str | Sequence[str] = ()) -> DeltaT
 def iceberg(table: str, *, catalog: Catalog, partition_by: str | Sequence[str] = ()) -> IcebergSink:
     """An Iceberg table: ``sink=cz.iceberg("traffic.speeds", catalog="lake")``.
 
-    A plan with `upserts` is held by key, of others all changes are appended. ``catalog`` is the name of one
-    that pyiceberg knows, or its properties. A table that is there, and empty, keeps its own partition spec.
+    A stream that says its key with `upserts` is held by key; of others all changes are appended.
+
+    Parameters
+    ----------
+    table
+        Its name with its namespace.
+    catalog
+        The name of a catalog that pyiceberg knows, or its properties.
+    partition_by
+        Columns by whose values a table that is made is laid out; one that is there, and empty, keeps its
+        own partition spec.
+
+    Returns
+    -------
+    IcebergSink
+        For ``sink=``.
+
+    Notes
+    -----
+    Every epoch is one snapshot: exactly once. Needs the extra ``iceberg``.
+
+    See Also
+    --------
+    Stream.upserts : the key of a table that holds the stream.
+    delta : a Delta table by key.
+    parquet : a folder of Parquet files by key.
+    duckdb : a table of DuckDB by key.
+    postgres : a table of Postgres by key.
+
+    Examples
+    --------
+    With a catalog at hand::
+
+        query = speeds.query(sink=cz.iceberg("traffic.speeds", catalog="lake"), checkpoint="state/")
     """
     return IcebergSink(table, catalog, _several(partition_by))
 
 
 def parquet(path: str | Path, *, partition_by: str | Sequence[str] = ()) -> ParquetTableSink:
-    """A folder of Parquet files that holds a table: ``sink=cz.parquet("speeds")``.
+    """A folder of Parquet files that holds a stream by its key: ``sink=cz.parquet("speeds")``.
 
-    Its last manifest names the files that count: `sink.read_back()` and `create_view` go by it. A path alone,
-    ``sink="speeds"``, holds all changes.
+    A path alone, ``sink="speeds"``, holds all changes.
+
+    Parameters
+    ----------
+    path
+        The folder, on this machine or in an object store.
+    partition_by
+        Columns whose values name folders.
+
+    Returns
+    -------
+    ParquetTableSink
+        For ``sink=``; the stream says its key with `upserts`. ``read_back()`` gives the table.
+
+    Notes
+    -----
+    Its last manifest names the files that count: exactly once, and readers go by the manifest.
+
+    See Also
+    --------
+    Stream.upserts : the key of a table that holds the stream.
+    delta : a Delta table by key.
+    iceberg : an Iceberg table by key.
+    duckdb : a table of DuckDB by key.
+    postgres : a table of Postgres by key.
+    kafka : a topic of Kafka as a sink.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import caesura as cz
+    >>> moves = [{"ts": 1, "car": 7, "at": "a"}, {"ts": 5, "car": 7, "at": "b"}]
+    >>> cars = cz.from_rows(moves, time="ts").latest("car").upserts(key="car")
+    >>> folder = tempfile.mkdtemp()
+    >>> query = cars.query(sink=cz.parquet(f"{folder}/cars"), checkpoint=f"{folder}/state")
+    >>> query.run()
+    >>> query.table().to_pylist()
+    [{'car': 7, 'at': 'b'}]
     """
     return ParquetTableSink(path, _several(partition_by))
 
 
 def duckdb(path: str | Path, table: str = "out") -> DuckDBSink:
-    """A table of a DuckDB file: ``sink=cz.duckdb("speeds.db", "now")``."""
+    """A table of a DuckDB file that holds a stream by its key.
+
+    Parameters
+    ----------
+    path
+        The file.
+    table
+        The table.
+
+    Returns
+    -------
+    DuckDBSink
+        For ``sink=``; the stream says its key with `upserts`.
+
+    Notes
+    -----
+    Every epoch is one transaction: exactly once. One process writes. Needs the package ``duckdb``.
+
+    See Also
+    --------
+    Stream.upserts : the key of a table that holds the stream.
+    delta : a Delta table by key.
+    parquet : a folder of Parquet files by key.
+    iceberg : an Iceberg table by key.
+    postgres : a table of Postgres by key.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import caesura as cz
+    >>> moves = [{"ts": 1, "car": 7, "at": "a"}, {"ts": 5, "car": 7, "at": "b"}]
+    >>> cars = cz.from_rows(moves, time="ts").latest("car").upserts(key="car")
+    >>> folder = tempfile.mkdtemp()
+    >>> query = cars.query(sink=cz.duckdb(f"{folder}/cars.db", "now"), checkpoint=f"{folder}/state")
+    >>> query.run()
+    >>> query.table().to_pylist()
+    [{'car': 7, 'at': 'b'}]
+    """
     return DuckDBSink(path, table)
 
 
 def postgres(dsn: str, table: str = "out") -> PostgresSink:
-    """A table of a Postgres database: ``sink=cz.postgres("host=db dbname=speeds", "now")``."""
+    """A table of a Postgres database that holds a stream by its key.
+
+    Parameters
+    ----------
+    dsn
+        How the server is reached: ``"host=db dbname=speeds"``.
+    table
+        The table.
+
+    Returns
+    -------
+    PostgresSink
+        For ``sink=``; the stream says its key with `upserts`.
+
+    Notes
+    -----
+    Every epoch is one transaction: exactly once. Needs the extra ``postgres``.
+
+    See Also
+    --------
+    Stream.upserts : the key of a table that holds the stream.
+    delta : a Delta table by key.
+    parquet : a folder of Parquet files by key.
+    iceberg : an Iceberg table by key.
+    duckdb : a table of DuckDB by key.
+
+    Examples
+    --------
+    With a server at hand::
+
+        now = cz.postgres("dbname=speeds", "now")
+        query = speeds.upserts(key="segment").query(sink=now, checkpoint="state/")
+    """
     return PostgresSink(dsn, table)
 
 

@@ -40,7 +40,10 @@ log = logging.getLogger("caesura.epochs")
 
 
 class DurableQuery(Query):
-    """A query with a checkpoint: it begins where the last start was saved, and is saved as it runs."""
+    """A query with a checkpoint: it begins where the last start was saved, and is saved as it runs.
+
+    Made by `Stream.query` with ``checkpoint=`` or ``sink=``, and by `Script.query`.
+    """
 
     def __init__(
         self,
@@ -149,7 +152,22 @@ class DurableQuery(Query):
         return self._lease.number
 
     def step(self) -> bool:
-        """As a query without a checkpoint does; saves an epoch when it is due."""
+        """As a query without a checkpoint does; saves an epoch when it is due.
+
+        Returns
+        -------
+        bool
+            False when there is nothing to do.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import caesura as cz
+        >>> query = cz.from_rows([{"ts": 1, "id": 7}], time="ts").query(checkpoint=tempfile.mkdtemp())
+        >>> while query.step():
+        ...     pass
+        >>> query.close()
+        """
         self._refuse_failed()
         going = super().step()
         if self._now() - self._saved_at >= self._every:
@@ -157,7 +175,25 @@ class DurableQuery(Query):
         return going
 
     def run(self) -> None:
-        """Works until every source is at its end, saving as it goes, and once more at the end."""
+        """Works until every source is at its end, saving as it goes, and once more at the end.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import caesura as cz
+        >>> clicks = cz.from_rows([{"ts": 1, "id": 7}], time="ts")
+        >>> folder = tempfile.mkdtemp()
+        >>> query = clicks.query(checkpoint=folder)
+        >>> query.run()
+        >>> print(cz.draw(query.take("out")))
+         LE  RE | id |
+          1  2  | 7  | +
+        -- definite: * --
+        >>> again = clicks.query(checkpoint=folder)
+        >>> again.run()  # nothing is read twice
+        >>> again.status().sources["read"].rows
+        1
+        """
         while self.step():
             pass
         self.save()
@@ -170,7 +206,24 @@ class DurableQuery(Query):
         self._lease.release()
 
     def save(self) -> int:
-        """Saves an epoch now, unless nothing has changed; gives the number of the last manifest."""
+        """Saves an epoch now, unless nothing has changed.
+
+        Returns
+        -------
+        int
+            The number of the last manifest.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import caesura as cz
+        >>> query = cz.from_rows([{"ts": 1, "id": 7}], time="ts").query(checkpoint=tempfile.mkdtemp())
+        >>> before = query.save()
+        >>> _ = query.step()
+        >>> query.save() > before
+        True
+        >>> query.close()
+        """
         self._refuse_failed()
         try:
             return self._save()
@@ -210,7 +263,32 @@ class DurableQuery(Query):
         save_status(self._checkpoint, board, number, seconds)
 
     def take(self, output: str) -> list[Item]:
-        """What came out in the epochs saved since the last call, where the query has no sink."""
+        """What came out in the epochs saved since the last call, where the query has no sink.
+
+        After a restart the last saved epoch is given again, for nobody knows whether it was used: a sink
+        knows.
+
+        Parameters
+        ----------
+        output
+            The output: ``"out"``.
+
+        Returns
+        -------
+        list of items
+            Pages and punctuation.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import caesura as cz
+        >>> query = cz.from_rows([{"ts": 1, "id": 7}], time="ts").query(checkpoint=tempfile.mkdtemp())
+        >>> query.run()
+        >>> print(cz.draw(query.take("out")))
+         LE  RE | id |
+          1  2  | 7  | +
+        -- definite: * --
+        """
         looked_up(self.outputs, output, "output", "take")
         return self._taken("take").items.pop(output, [])
 
@@ -219,7 +297,24 @@ class DurableQuery(Query):
         return held_table(self._sink, output, looked_up(self.outputs, output, "output", "table"))
 
     def late(self) -> dict[str, pa.Table]:
-        """Rows with reasons of the epochs saved since the last call, where the query has no sink."""
+        """Rows with reasons of the epochs saved since the last call, where the query has no sink.
+
+        Returns
+        -------
+        dict of str to pyarrow.Table
+            By source or step, as of a query without a checkpoint.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import caesura as cz
+        >>> rows = [{"ts": 9, "id": 7}, {"ts": 1, "id": 8}]
+        >>> clicks = cz.from_rows(rows, time="ts", punctuate=cz.delay(5))
+        >>> query = clicks.query(checkpoint=tempfile.mkdtemp())
+        >>> query.run()
+        >>> query.late()["read"].select(["reason", "id"]).to_pylist()
+        [{'reason': "time 1 is below its lane's bound 4", 'id': 8}]
+        """
         waiting = self._taken("late")
         late, waiting.late = waiting.late, {}
         return {name: table for source, rows in late.items() for name, table in late_tables(source, rows)}

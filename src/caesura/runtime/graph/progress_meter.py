@@ -50,7 +50,22 @@ class ProgressMeter:
     _total: float = 0.0
 
     def append(self, item: Item) -> None:
-        """Takes an item that leaves."""
+        """Takes an item that leaves.
+
+        Parameters
+        ----------
+        item
+            A page or a punctuation.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> meter = cz.ProgressMeter()
+        >>> for item in cz.from_rows([{"ts": 1, "id": 7}], time="ts").run().items:
+        ...     meter.append(item)
+        >>> meter.silence >= 0
+        True
+        """
         now = self.clock()
         if self._last is None:
             self._began = now

@@ -36,7 +36,22 @@ class Utility:
         return self.useful / self.rows if self.rows else 1.0
 
     def append(self, item: Item) -> None:
-        """Takes an item that leaves."""
+        """Takes an item that leaves.
+
+        Parameters
+        ----------
+        item
+            A page or a punctuation.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> seen = cz.Utility(5)
+        >>> for item in cz.from_rows([{"ts": 9, "id": 7}, {"ts": 1, "id": 8}], time="ts").run().items:
+        ...     seen.append(item)
+        >>> print(seen)
+        1 of 2 rows (50 %) in time
+        """
         if not isinstance(item, Page) or item.settled or len(item) == 0:
             return
         starts = item.le if item.retracts is None else item.le[~item.retracts]

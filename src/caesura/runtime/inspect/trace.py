@@ -153,7 +153,20 @@ class Trace:
         return f"<pre>{escape(str(self))}</pre>"
 
     def to_json(self) -> dict[str, Any]:
-        """The trace as plain values."""
+        """The trace as plain values, for programs.
+
+        Returns
+        -------
+        dict
+            The chosen rows, and by step what it said because of them.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> slow = cz.from_rows([{"ts": 3, "mph": 62}], time="ts").where("mph < 30")
+        >>> sorted(slow.trace("mph = 62").to_json())
+        ['chosen', 'rows', 'steps']
+        """
         return {"chosen": self.chosen, "rows": self.rows, "steps": [s.to_json() for s in self.steps]}
 
 

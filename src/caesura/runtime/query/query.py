@@ -66,7 +66,10 @@ FEED_BYTES = 1 << 28
 
 
 class Query(Closing):
-    """Runs the nodes behind some outputs; equal sub-plans run once."""
+    """A plan at work in this process: it is fed or reads, is run or stepped, and its output taken.
+
+    Made by `Stream.query` and `Pipeline.query`. Equal parts of plans run once.
+    """
 
     folder = ""
     """Where its sink keeps Parquet files that others can read; empty where it has no such sink."""
@@ -147,7 +150,29 @@ class Query(Closing):
     def publish(self, output: str, *, name: str = "") -> Publication:
         """Opens an output to later queries; to be asked for before anything has left it.
 
-        A name tells it from the same output of another query of the same plan.
+        Parameters
+        ----------
+        output
+            The output: ``"out"``, or a view of a pipeline.
+        name
+            Tells it from the same output of another query of the same plan.
+
+        Returns
+        -------
+        Publication
+            What `cz.subscribe` takes.
+
+        See Also
+        --------
+        caesura.subscribe : what a running query publishes.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> query = cz.from_rows([{"ts": 3, "id": 7}], time="ts").query()
+        >>> print(cz.subscribe(query.publish("out")).run())
+         LE  RE | id |
+          3  4  | 7  | +
         """
         self.settle(for_good=True)
         cell = looked_up(self.parts.ends, output, "output", "publish")
@@ -169,9 +194,32 @@ class Query(Closing):
         return published
 
     def feed(self, label: str, item: Item) -> None:
-        """Queues an item at an `Input`; at a pushed one, what its laws let in.
+        r"""Puts an item into an input; a row behind punctuation goes to the late table.
 
         Where much waits already, some of it is worked off first: whoever feeds is held up, not the memory.
+
+        Parameters
+        ----------
+        label
+            The label of a `cz.input_stream`.
+        item
+            A page or a punctuation.
+
+        See Also
+        --------
+        caesura.input_stream : a stream that is fed by hand.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> import pyarrow as pa
+        >>> query = cz.input_stream("clicks", pa.schema([("id", pa.int64())])).query()
+        >>> for item in cz.parse(" LE RE | id |\n 1 2 | 7 | +"):
+        ...     query.feed("clicks", item)
+        >>> query.run()
+        >>> print(cz.draw(query.take("out")))
+         LE  RE | id |
+          1  2  | 7  | +
         """
         inputs = self.parts.inputs
         if label not in inputs and label in self._unused:
@@ -215,23 +263,156 @@ class Query(Closing):
         return self.upstream_feedback(label)
 
     def assume(self, what: Meant, *, output: str | None = None) -> StandingFeedback:
-        """These rows will be ignored: steps need not make them. Gives a handle to withdraw."""
+        """These rows will be ignored: steps need not make them.
+
+        Parameters
+        ----------
+        what
+            A predicate of the output's columns, ``col("id") == 4``, its text, or a `cz.Pattern`.
+        output
+            Which output; needed only where there are several.
+
+        Returns
+        -------
+        StandingFeedback
+            What ``withdraw`` takes.
+
+        See Also
+        --------
+        caesura.runtime.Query.desire : rows that are wanted first.
+        caesura.runtime.Query.demand : rows that are wanted now.
+        caesura.runtime.Query.withdraw : feedback taken back.
+        caesura.runtime.Query.feedback : the feedback that stands.
+        caesura.Stream.feedback : what a step may do about feedback.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> query = cz.from_rows([{"ts": 1, "id": 7}, {"ts": 4, "id": 9}], time="ts").query()
+        >>> _ = query.assume("id = 7")
+        >>> query.run()
+        >>> print(cz.draw(query.take("out")))
+         LE  RE | id |
+          4  5  | 9  | +
+        -- definite: * --
+        """
         return self.consumer.send(Intent.ASSUMED, what, output)
 
     def desire(self, what: Meant, *, output: str | None = None) -> StandingFeedback:
-        """These rows are wanted first: what waits is worked off in that order. Nothing else changes."""
+        """These rows are wanted first: what waits is worked off in that order. Nothing else changes.
+
+        Parameters
+        ----------
+        what
+            A predicate of the output's columns, its text, or a `cz.Pattern`.
+        output
+            Which output; needed only where there are several.
+
+        Returns
+        -------
+        StandingFeedback
+            What ``withdraw`` takes.
+
+        See Also
+        --------
+        caesura.runtime.Query.assume : rows that will be ignored.
+        caesura.runtime.Query.demand : rows that are wanted now.
+        caesura.runtime.Query.withdraw : feedback taken back.
+        caesura.runtime.Query.feedback : the feedback that stands.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> query = cz.from_rows([{"ts": 1, "id": 7}, {"ts": 4, "id": 9}], time="ts").query()
+        >>> _ = query.desire("id = 9")
+        >>> query.feedback()
+        ['#1 desired: id = 9']
+        """
         return self.consumer.send(Intent.DESIRED, what, output)
 
     def demand(self, what: Meant = True, *, output: str | None = None) -> None:
-        """These rows are wanted now, as far as they are known: marked partial, and corrected later."""
+        r"""These rows are wanted now, as far as they are known: marked partial, and corrected later.
+
+        Parameters
+        ----------
+        what
+            A predicate of the output's columns, its text, or a `cz.Pattern`; ``True`` for all.
+        output
+            Which output; needed only where there are several.
+
+        See Also
+        --------
+        caesura.runtime.Query.assume : rows that will be ignored.
+        caesura.runtime.Query.desire : rows that are wanted first.
+        caesura.runtime.Query.withdraw : feedback taken back.
+        caesura.runtime.Query.feedback : the feedback that stands.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> import pyarrow as pa
+        >>> clicks = cz.input_stream("clicks", pa.schema([("id", pa.int64())]))
+        >>> query = clicks.tumbling(10).agg(n=cz.count()).query(output="final")
+        >>> for item in cz.parse(" LE RE | id |\n 1 2 | 7 | +"):
+        ...     query.feed("clicks", item)
+        >>> query.run()
+        >>> query.demand()
+        >>> query.run()
+        >>> print(cz.draw(query.take("out")))
+         LE  RE | n |
+          0  10 | 1 | ~
+        """
         self.consumer.demand(what, output)
 
     def withdraw(self, feedback: StandingFeedback | int) -> None:
-        """Takes feedback back; what lost state or input to it stays suppressed until it is closed."""
+        """Takes feedback back; what lost state or input to it stays suppressed until it is closed.
+
+        Parameters
+        ----------
+        feedback
+            What ``assume`` or ``desire`` gave, or its number.
+
+        See Also
+        --------
+        caesura.runtime.Query.assume : rows that will be ignored.
+        caesura.runtime.Query.desire : rows that are wanted first.
+        caesura.runtime.Query.demand : rows that are wanted now.
+        caesura.runtime.Query.feedback : the feedback that stands.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> query = cz.from_rows([{"ts": 1, "id": 7}], time="ts").query()
+        >>> told = query.assume("id = 7")
+        >>> query.withdraw(told)
+        >>> query.feedback()
+        []
+        """
         self.consumer.withdraw(feedback)
 
     def feedback(self) -> list[str]:
-        """The feedback that stands, and what is still suppressed."""
+        """The feedback that stands, and what is still suppressed.
+
+        Returns
+        -------
+        list of str
+            A line for each, with its number.
+
+        See Also
+        --------
+        caesura.runtime.Query.assume : rows that will be ignored.
+        caesura.runtime.Query.desire : rows that are wanted first.
+        caesura.runtime.Query.demand : rows that are wanted now.
+        caesura.runtime.Query.withdraw : feedback taken back.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> query = cz.from_rows([{"ts": 1, "id": 7}], time="ts").query()
+        >>> _ = query.assume("id = 7")
+        >>> query.feedback()
+        ['#1 assumed: id = 7']
+        """
         return self.consumer.list()
 
     @property
@@ -248,16 +429,44 @@ class Query(Closing):
         return self.parts.behind(output)
 
     def run(self) -> None:
-        """Works until nothing is queued and every source is at its end: an epoch, for budgets.
+        """Works until nothing is queued and every source is at its end.
 
-        Work that waits has a turn, also when no item came for it.
+        It is an epoch for budgets: work that waits has a turn, also when no item came for it.
+
+        See Also
+        --------
+        caesura.runtime.Query.step : one item.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> query = cz.from_rows([{"ts": 1, "id": 7}], time="ts").query()
+        >>> query.run()
+        >>> query.table().to_pylist()
+        [{'LE': 1, 'RE': 2, 'id': 7}]
         """
         self.runner.run()
 
     def step(self) -> bool:
-        """Takes one item, or a batch of raw rows at rest and between rounds of a loop, or work that waits.
+        """Takes one item, or a batch of rows of a source, or work that waits.
 
-        False when there is nothing to do.
+        Returns
+        -------
+        bool
+            False when there is nothing to do.
+
+        See Also
+        --------
+        caesura.runtime.Query.run : to the end.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> query = cz.from_rows([{"ts": 1, "id": 7}], time="ts").query()
+        >>> while query.step():
+        ...     pass
+        >>> query.table().num_rows
+        1
         """
         return self.runner.step()
 
@@ -265,11 +474,43 @@ class Query(Closing):
         """Releases what its sources hold open; where it is read on they are opened again.
 
         ``with stream.query() as query: ...`` calls it at the end.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> with cz.from_rows([{"ts": 1, "id": 7}], time="ts").query() as query:
+        ...     query.run()
         """
         self.runner.close()
 
     def take(self, output: str) -> list[Item]:
-        """What came out since the last call; with claims, a token stands wherever one holds."""
+        """What came out since the last call; with claims, a token stands wherever one holds.
+
+        Parameters
+        ----------
+        output
+            The output: ``"out"``, or a view of a pipeline.
+
+        Returns
+        -------
+        list of items
+            Pages and punctuation, for `cz.draw` and `cz.History`.
+
+        See Also
+        --------
+        caesura.runtime.Query.table : what came out so far.
+        caesura.runtime.Query.late : rows that were turned away.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> query = cz.from_rows([{"ts": 1, "id": 7}], time="ts").query()
+        >>> query.run()
+        >>> print(cz.draw(query.take("out")))
+         LE  RE | id |
+          1  2  | 7  | +
+        -- definite: * --
+        """
         if self.claiming is not None:
             return looked_up(self.claiming.views, output, "output", "take").take()
         tap = looked_up(self._taps, output, "output", "take")
@@ -283,7 +524,31 @@ class Query(Closing):
         return self._taps[output] if self.claiming is None else ()
 
     def table(self, output: str = "out") -> pa.Table:
-        """What came out so far, as a history with LE and RE: an Arrow table; a null RE never ends."""
+        """What came out so far, as a history; in place of ``take``.
+
+        Parameters
+        ----------
+        output
+            The output: ``"out"``, or a view of a pipeline.
+
+        Returns
+        -------
+        pyarrow.Table
+            ``LE``, ``RE`` and the payload; a null RE never ends.
+
+        See Also
+        --------
+        caesura.runtime.Query.take : what came out since the last call.
+        caesura.runtime.Query.late : rows that were turned away.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> query = cz.from_rows([{"ts": 1, "id": 7}], time="ts").query()
+        >>> query.run()
+        >>> query.table().to_pylist()
+        [{'LE': 1, 'RE': 2, 'id': 7}]
+        """
         if self.claiming is not None or output in self._given:
             raise StreamError(
                 f"what came out at '{output}' was taken, or waits for claims, and is not kept here too.",
@@ -298,13 +563,47 @@ class Query(Closing):
         return [] if self.claiming is None else self.claiming.claims
 
     def token(self) -> None:
-        """Puts a token into every source now, where tokens are aligned."""
+        """Puts a token into every source now, so that a claim comes soon; for queries with ``cz.tokens()``.
+
+        See Also
+        --------
+        caesura.runtime.Query.token_figures : what tokens take.
+        caesura.runtime.Query.marked : rows with the claims that cover them.
+        caesura.tokens : claims where sources put marks.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> query = cz.from_rows([{"t": 1, "n": 2}], time="t").query(claims=cz.tokens(every=1000))
+        >>> query.token()
+        >>> query.run()
+        >>> len(query.claims) > 0
+        True
+        """
         from caesura.runtime.claims.choose import put_token
 
         put_token(self._claiming())
 
     def token_figures(self) -> TokenFigures:
-        """The present period of tokens, how long one takes, and how long an event waits for its claim."""
+        """The present period of tokens, how long one takes, and how long an event waits for its claim.
+
+        Returns
+        -------
+        caesura.runtime.claims.figures.TokenFigures
+            The figures, in seconds; printed, a line.
+
+        See Also
+        --------
+        caesura.runtime.Query.token : a token now.
+        caesura.runtime.Query.marked : rows with the claims that cover them.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> query = cz.from_rows([{"t": 1, "n": 2}], time="t").query(claims=cz.tokens(every=1000))
+        >>> print(query.token_figures())
+        a token every 1000 events: none has left yet
+        """
         from caesura.runtime.claims.choose import figures_of
 
         return figures_of(self._claiming())
@@ -312,7 +611,29 @@ class Query(Closing):
     def marked(self, output: str = "out") -> pa.Table:
         """What came out since the last call, as rows with the first claim that covers each.
 
-        A row without one is incomplete as yet: it is covered once the last claim's ``output`` counts it.
+        Parameters
+        ----------
+        output
+            The output: ``"out"``, or a view of a pipeline.
+
+        Returns
+        -------
+        pyarrow.Table
+            A row without a claim is incomplete as yet: it is covered once the last claim's ``output``
+            counts it.
+
+        See Also
+        --------
+        caesura.runtime.Query.token : a token now.
+        caesura.runtime.Query.token_figures : what tokens take.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> query = cz.from_rows([{"t": 1, "n": 2}], time="t").query(claims=cz.tokens(every=1))
+        >>> query.run()
+        >>> query.marked().select(["n", "claim"]).to_pylist()
+        [{'n': 2, 'claim': 1}]
         """
         from caesura.runtime.claims.views import marked_rows
 
@@ -355,7 +676,27 @@ class Query(Closing):
         return self.claiming
 
     def late(self) -> dict[str, pa.Table]:
-        """Rows that sources refused, that steps speak of, or that were stopped above, since the last call."""
+        """Rows that were turned away or stopped with a reason, since the last call.
+
+        Returns
+        -------
+        dict of str to pyarrow.Table
+            By source or step: ``reason``, ``kind``, times and the payload.
+
+        See Also
+        --------
+        caesura.runtime.Query.take : what came out since the last call.
+        caesura.runtime.Query.table : what came out so far.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> rows = [{"ts": 9, "id": 7}, {"ts": 1, "id": 8}]
+        >>> query = cz.from_rows(rows, time="ts", punctuate=cz.delay(5)).query()
+        >>> query.run()
+        >>> query.late()["read"].select(["reason", "id"]).to_pylist()
+        [{'reason': "time 1 is below its lane's bound 4", 'id': 8}]
+        """
         return refused_by(self.graph.cells) | self.notes() | rejected_rows(self.graph.cells)
 
     def notes(self) -> dict[str, pa.Table]:
@@ -369,7 +710,26 @@ class Query(Closing):
         return tables
 
     def counters(self) -> dict[str, Counters]:
-        """What each step has done and holds; feedback that waits is delivered first."""
+        """What each step has done and holds.
+
+        Returns
+        -------
+        dict of str to Counters
+            By step: rows in and out, rows and bytes of state, the last punctuation, feedback.
+
+        See Also
+        --------
+        caesura.runtime.Query.log : what steps counted.
+        caesura.runtime.Query.status : how the query stands.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> query = cz.from_rows([{"ts": 1, "id": 7}, {"ts": 4, "id": 9}], time="ts").where("id > 7").query()
+        >>> query.run()
+        >>> query.counters()["where"].rows_out
+        1
+        """
         self.settle()
         self.ports.deliver()
         for cell in self.graph.cells:
@@ -380,7 +740,37 @@ class Query(Closing):
         return counted
 
     def record(self, *, output: str = "out", limit: int = 10_000) -> Recording:
-        """Keeps, from now on, the next rows that every source gives and every input is fed: to trace them."""
+        """Keeps, from now on, the next rows that every source gives and every input is fed, to trace them.
+
+        Parameters
+        ----------
+        output
+            The output whose plan is traced.
+        limit
+            How many rows of each source are kept at most.
+
+        Returns
+        -------
+        Recording
+            What ``stream.trace(..., recording=)`` takes.
+
+        See Also
+        --------
+        caesura.Stream.trace : what became of some rows.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> slow = cz.from_rows([{"ts": 3, "mph": 62}], time="ts").where("mph < 30")
+        >>> query = slow.query()
+        >>> recording = query.record()
+        >>> query.run()
+        >>> print(slow.trace("mph = 62", recording=recording))
+        chosen: 1 row with mph = 62
+        step 'read': emits 1 event because of them
+          3  4  | 62 | +   by row 0 of 'read'
+        step 'where' (mph < 30): drops them
+        """
         node = looked_up(self.outputs, output, "output", "record")
         self._recording = made = Recording(node, limit)
         for reader in self.parts.readers.values():
@@ -388,13 +778,58 @@ class Query(Closing):
         return made
 
     def log(self, *steps: str) -> StepLog:
-        """What these steps, or all, have counted, with the keys that functions of the user's `note`."""
+        """What steps have counted, with the keys that your own functions `cz.note`.
+
+        Parameters
+        ----------
+        *steps
+            Names of steps; without any, all.
+
+        Returns
+        -------
+        StepLog
+            Counts by step; printed, a table.
+
+        See Also
+        --------
+        caesura.runtime.Query.counters : what steps have done and hold.
+        caesura.runtime.Query.status : how the query stands.
+        caesura.note : a count in the log of a step.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> query = cz.from_rows([{"ts": 1, "id": 7}], time="ts").query()
+        >>> query.run()
+        >>> query.log()["read"]["rows out"]
+        1
+        """
         return StepLog(self.counters(), steps)
 
     def status(self) -> Status:
-        """How the query stands: for each source and step rows, state, promises, as a query on Spark tells.
+        """How the query stands, for each source and step, as a query on Spark tells it too.
 
-        To be asked by the thread that runs it; `serve_metrics` shows it to others.
+        To be asked by the thread that runs it; ``serve_metrics`` shows it to others.
+
+        Returns
+        -------
+        Status
+            Rows, state, promises and rates; ``to_json()`` for programs.
+
+        See Also
+        --------
+        caesura.runtime.Query.counters : what steps have done and hold.
+        caesura.runtime.Query.log : what steps counted.
+        caesura.runtime.Query.serve_metrics : figures for Prometheus.
+        caesura.runtime.Query.console : pages that show the query.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> query = cz.from_rows([{"ts": 1, "id": 7}], time="ts").query()
+        >>> query.run()
+        >>> query.status().sources["read"].rows
+        1
         """
         self.settle()
         for loop in self.parts.loops:
@@ -404,9 +839,32 @@ class Query(Closing):
         return replace(status, rows_per_second=rate)
 
     def serve_metrics(self, port: int | str = 9464, *, name: str = "query") -> MetricsEndpoint:
-        """Serves metrics for Prometheus at a port of this machine, and whether the query is alive and ready.
+        """Serves metrics for Prometheus, and whether the query is alive and ready.
 
-        ``"0.0.0.0:9464"`` lets other machines ask. ``name`` tells the query from others.
+        Parameters
+        ----------
+        port
+            A port of this machine, 0 for any that is free; ``"0.0.0.0:9464"`` lets other machines ask.
+        name
+            Tells the query from others.
+
+        Returns
+        -------
+        MetricsEndpoint
+            Its ``url``; ``close()`` ends it.
+
+        See Also
+        --------
+        caesura.runtime.Query.status : how the query stands.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> query = cz.from_rows([{"ts": 1, "id": 7}], time="ts").query()
+        >>> served = query.serve_metrics(0)
+        >>> served.url.startswith("http://127.0.0.1:")
+        True
+        >>> served.close()
         """
         from caesura.runtime.metrics.served import serve_query
 
@@ -426,10 +884,44 @@ class Query(Closing):
     ) -> ConsoleServer:
         """Serves pages that show the query as it runs, and opens them in the browser.
 
-        This machine alone may look, unless ``host`` is another address: then a ``password_file`` is needed,
-        or a ``proxy``: ``"X-Forwarded-User@10.0.0.5"``, the header that it sets and where it asks from.
-        What the pages show is read between two steps, by whoever runs the query. ``pages`` are pages of
-        your own beside them; the first is opened.
+        What the pages show is read between two steps, by whoever runs the query.
+
+        Parameters
+        ----------
+        port
+            A port, 0 for any that is free.
+        name
+            What the pages call the query.
+        host
+            Who may look: this machine alone, unless it is another address; then a ``password_file`` is
+            needed.
+        password_file
+            A file with the password.
+        read_only
+            Whether the pages can send no feedback.
+        open_page
+            Whether the browser is opened.
+        proxy
+            Or the header that a proxy sets and where it asks from: ``"X-Forwarded-User@10.0.0.5"``.
+        pages
+            Pages of your own beside them; the first is opened.
+
+        Returns
+        -------
+        ConsoleServer
+            Its ``url``; ``close()`` ends it. Needs the extra ``console``.
+
+        See Also
+        --------
+        caesura.runtime.Query.status : how the query stands.
+
+        Examples
+        --------
+        Beside a query that runs::
+
+            query = speeds.query()
+            served = query.console()
+            query.run()
         """
         from caesura.console.web.embedded import EmbeddedWatch
         from caesura.console.web.opening import opened
@@ -461,11 +953,58 @@ class Query(Closing):
         return sum(c.state_rows for c in self.counters().values())
 
     def snapshot(self) -> Chunks:
-        """The chunks of state that changed since the last snapshot; with what waits between the steps."""
+        """The chunks of state that changed since the last snapshot, with what waits between the steps.
+
+        Returns
+        -------
+        dict of str to bytes
+            Named chunks; an empty one takes back a chunk of that name.
+
+        See Also
+        --------
+        caesura.runtime.Query.restore : the state of another.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> counted = cz.from_rows([{"ts": 1, "id": 7}], time="ts").tumbling(10).agg(n=cz.count())
+        >>> query = counted.query()
+        >>> query.run()
+        >>> len(query.snapshot()) > 0
+        True
+        """
         self.settle()
         self.ports.deliver()
         return self._saved.snapshot()
 
     def restore(self, chunks: Mapping[str, bytes]) -> None:
-        """Takes the state of a query of the same plan; a step that it has none for begins empty."""
+        r"""Takes the state of a query of the same plan; a step that it has none for begins empty.
+
+        Parameters
+        ----------
+        chunks
+            All chunks of the other query's snapshots, the last of each name.
+
+        See Also
+        --------
+        caesura.runtime.Query.snapshot : its state, as chunks.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> import pyarrow as pa
+        >>> clicks = cz.input_stream("clicks", pa.schema([("id", pa.int64())]))
+        >>> counted = clicks.tumbling(10).agg(n=cz.count())
+        >>> one, other = counted.query(output="final"), counted.query(output="final")
+        >>> first, closing = cz.parse(" LE RE | id |\n 1 2 | 7 | +\n-- 10 --")
+        >>> one.feed("clicks", first)
+        >>> one.run()
+        >>> other.restore(one.snapshot())
+        >>> other.feed("clicks", closing)
+        >>> other.run()
+        >>> print(cz.draw(other.take("out")))
+         LE  RE | n |
+          0  10 | 1 | +
+        -- definite: time < 10 --
+        """
         self._saved.restore(chunks)

@@ -42,7 +42,23 @@ What is replaced within a page leaves no trace, and state is swept once for each
 @checked_methods
 @dataclass(frozen=True)
 class Result:
-    """The items that left a plan, and what its steps counted."""
+    """What came out of a run: the items, late rows, what steps counted, and claims where they were asked for.
+
+    Printed it is the history, a row for each event; in a notebook, a timeline.
+
+    Parameters
+    ----------
+    items
+        Pages and punctuation, as they left.
+    node
+        The last step of the plan.
+    late
+        Rows that were turned away, with the reason, by source or step.
+    counters
+        What each step counted, by step.
+    claims
+        What the query claimed of its output.
+    """
 
     items: list[Item]
     node: Node
@@ -52,39 +68,147 @@ class Result:
     """What the query claimed of its output, where it was asked to."""
 
     def at(self, claim: Claim) -> History:
-        """The output state that a claim is about."""
+        """The output state that a claim is about.
+
+        Parameters
+        ----------
+        claim
+            One of ``claims``.
+
+        Returns
+        -------
+        History
+            What the items in front of the claim say.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> moves = cz.from_rows([{"t": 1, "n": 2}, {"t": 2, "n": 3}], time="t")
+        >>> result = moves.run(claims=cz.tokens(every=1))
+        >>> [len(result.at(claim)) for claim in result.claims]
+        [1, 2, 2]
+        """
         return History.of(_up_to(self.items, claim), self.node.schema)
 
     def marked(self) -> pa.Table:
-        """The items as rows, with the first claim that covers each; null where none does yet."""
+        """The items as rows, with the first claim that covers each; null where none does yet.
+
+        Returns
+        -------
+        pyarrow.Table
+            ``kind``, ``LE``, ``RE``, ``RE_new``, the payload and ``claim``.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> moves = cz.from_rows([{"t": 1, "n": 2}, {"t": 2, "n": 3}], time="t")
+        >>> marked = moves.run(claims=cz.tokens(every=1)).marked()
+        >>> marked.select(["n", "claim"]).to_pylist()
+        [{'n': 2, 'claim': 1}, {'n': 3, 'claim': 2}]
+        """
         return marked_rows(self.items, self.node.schema, self.node.time).drop_columns(["row"])
 
     def utility(self, within: Duration) -> Utility:
-        """How many rows came in time: at most so far behind the furthest start that came before them."""
+        """How many rows came in time: at most so far behind the furthest start that came before them.
+
+        Parameters
+        ----------
+        within
+            How far behind a row may be.
+
+        Returns
+        -------
+        Utility
+            How many rows came, and how many of them in time.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> clicks = cz.from_rows([{"ts": 9, "id": 7}, {"ts": 1, "id": 8}], time="ts")
+        >>> print(clicks.run().utility(5))
+        1 of 2 rows (50 %) in time
+        """
         seen = Utility(ticks(within, self.node.time, "bound of utility"))
         for item in self.items:
             seen.append(item)
         return seen
 
     def log(self, *steps: str) -> StepLog:
-        """What these steps, or all, counted, with the keys that functions of the user's `note`."""
+        """What steps counted, with the keys that your own functions `cz.note`.
+
+        Parameters
+        ----------
+        *steps
+            Names of steps; without any, all.
+
+        Returns
+        -------
+        StepLog
+            Counts by step; printed, a table.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> clicks = cz.from_rows([{"ts": 1, "id": 7}, {"ts": 4, "id": 9}], time="ts")
+        >>> clicks.where("id > 7").run().log()["where"]["rows out"]
+        1
+        """
         return StepLog(self.counters, steps)
 
     @property
     def history(self) -> History:
-        """What the items say in the end."""
+        """What the items say in the end, when all corrections are applied; a `History`."""
         return History.of(self.items, self.node.schema)
 
     def table(self) -> pa.Table:
-        """The history as an Arrow table, times as the stream has them; a null RE never ends."""
+        """The history as an Arrow table.
+
+        Returns
+        -------
+        pyarrow.Table
+            ``LE`` and ``RE``, with times as the stream has them, and the payload; a null RE never ends.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> clicks = cz.from_rows([{"ts": 1, "id": 7}], time="ts")
+        >>> clicks.run().table().to_pylist()
+        [{'LE': 1, 'RE': 2, 'id': 7}]
+        """
         return history_table(self.items, self.node.schema, self.node.time)
 
     def changes(self) -> pa.Table:
-        """The items as rows: kind, LE, RE, RE_new, payload."""
+        """The items as rows.
+
+        Returns
+        -------
+        pyarrow.Table
+            ``kind``, ``LE``, ``RE``, ``RE_new`` and the payload, as they left.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> clicks = cz.from_rows([{"ts": 1, "id": 7}], time="ts")
+        >>> clicks.run().changes().to_pylist()
+        [{'kind': '+', 'LE': 1, 'RE': 2, 'RE_new': None, 'id': 7}]
+        """
         return rows_table(self.items, self.node.schema, self.node.time)
 
     def to_pandas(self) -> pd.DataFrame:
-        """The history as a pandas frame."""
+        """The history as a pandas frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The columns of ``table``.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> clicks = cz.from_rows([{"ts": 1, "id": 7}, {"ts": 4, "id": 9}], time="ts")
+        >>> clicks.run().to_pandas()["id"].tolist()
+        [7, 9]
+        """
         frame: pd.DataFrame = self.table().to_pandas()
         return frame
 
@@ -94,12 +218,56 @@ class Result:
     __repr__ = __str__
 
     def draw(self, *, format: Drawing = "text") -> str:
-        """Every item as it came: inserts, retracts, punctuation; ``format="svg"`` gives a picture."""
+        """Every item as it came: inserts, retracts, punctuation.
+
+        Parameters
+        ----------
+        format
+            ``"text"``, or ``"svg"`` for a picture.
+
+        Returns
+        -------
+        str
+            The drawing.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> clicks = cz.from_rows([{"ts": 1, "id": 7}, {"ts": 9, "id": 9}], time="ts", punctuate=cz.delay(5))
+        >>> print(clicks.run().draw())
+         LE  RE | id |
+          1  2  | 7  | +
+          9  10 | 9  | +
+        -- definite: time < 4 --
+        -- definite: * --
+        """
         form = drawn_svg if _is_picture(format) else draw
         return form(self.items, schema=self.node.schema, time=self.node.time)
 
     def timeline(self, width: int = 40, *, format: Drawing = "text") -> str:
-        """The history, a bar for each lifetime; ``format="svg"`` gives a picture, ten pixels a character."""
+        """The history with a bar for each lifetime.
+
+        Parameters
+        ----------
+        width
+            How many characters wide the bars are; in a picture each takes ten pixels.
+        format
+            ``"text"``, or ``"svg"`` for a picture.
+
+        Returns
+        -------
+        str
+            The drawing.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> visits = cz.from_rows([{"ts": 1, "id": 7}, {"ts": 4, "id": 9}], time="ts").set_duration(5)
+        >>> print(visits.run().timeline(16))
+         LE  RE | id |    1              9
+          1  6  | 7  | +  [========)
+          4  9  | 9  | +        [========)
+        """
         form = timeline_svg if _is_picture(format) else timeline
         return form(self.history.ordered(), schema=self.node.schema, time=self.node.time, width=width)
 
@@ -107,7 +275,27 @@ class Result:
         return timeline_html(self.history.ordered(), self.node.schema, self.node.time)
 
     def plot(self, *, by: str | Sequence[str] = (), value: str | None = None) -> Figure:
-        """Lifetimes and windows, drawn with plotly: ``plot(by="segment", value="speed")``."""
+        """Lifetimes and windows, drawn with plotly.
+
+        Parameters
+        ----------
+        by
+            The columns that tell lines of the picture apart.
+        value
+            A column of numbers that is drawn as heights.
+
+        Returns
+        -------
+        plotly.graph_objects.Figure
+            The picture. Needs the extra ``plot``.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> visits = cz.from_rows([{"ts": 1, "id": 7}, {"ts": 4, "id": 9}], time="ts").set_duration(5)
+        >>> len(visits.run().plot(by="id").data) > 0
+        True
+        """
         return plot(self.history.ordered(), self.node.schema, self.node.time, by=by, value=value)
 
 

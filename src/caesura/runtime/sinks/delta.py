@@ -33,7 +33,33 @@ class DeltaWriter(ParquetWriter):
 
 @dataclass
 class DeltaSink(ParquetSink):
-    """Writes every output as a Delta table ``<path>/<output>`` of kind, LE, RE, RE_new and the payload."""
+    """All changes as a Delta table ``<path>/<output>`` of kind, LE, RE, RE_new and the payload.
+
+    Parameters
+    ----------
+    path
+        The folder, on this machine or in an object store.
+    late_epochs
+        For how many epochs late rows are kept beside the output.
+    partition_by
+        Columns by whose values a table that is made is laid out.
+
+    Notes
+    -----
+    An epoch is one transaction: exactly once. Needs the extra ``delta``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import caesura as cz
+    >>> from caesura.spark import DeltaSink
+    >>> folder = tempfile.mkdtemp()
+    >>> clicks = cz.from_rows([{"ts": 1, "id": 7}], time="ts")
+    >>> query = clicks.query(sink=DeltaSink(f"{folder}/out"), checkpoint=f"{folder}/state")
+    >>> query.run()
+    >>> query.table().to_pylist()
+    [{'LE': 1, 'RE': 2, 'id': 7}]
+    """
 
     def open(self, outputs: Mapping[str, Node]) -> None:
         delta = _deltalake()

@@ -242,14 +242,55 @@ def kafka(
     notes: str = NOTES,
     config: Mapping[str, Any] | None = None,
 ) -> KafkaSink:
-    """A topic as a sink, for ``query(sink=...)`` and ``start(spark, sink=...)``; every epoch comes once.
+    """A topic of Kafka as a sink; every epoch comes once.
 
-    As "changes" a record is a JSON object with kind, LE, RE, RE_new and the values; with ``punctuation``
-    the topic carries what is final too, and `cz.read.kafka_changes` reads all of it back. As "upserts" it is
-    the row of its key that never ends, and a record without a value deletes one: for compacted topics.
-    ``value`` writes records in another form, such as ``cz.avro(registry=..., subject=...)``. Late
-    rows go to the topic ``late``, where one is named. An epoch must be written within
-    ``transaction_timeout``; its number is noted in the topic ``notes``.
+    Parameters
+    ----------
+    servers
+        The brokers: ``"kafka:9092"``.
+    topic
+        The topic.
+    key
+        The columns of a record's key.
+    records
+        ``"changes"``: a record is a JSON object with kind, LE, RE, RE_new and the values. ``"upserts"``:
+        the row of its key that never ends, and a record without a value deletes one; for compacted topics.
+    punctuation
+        Whether the topic carries what is final too: then `cz.read.kafka_changes` reads all of it back.
+    value
+        Another form of records, such as ``cz.avro(registry=..., subject=...)``.
+    late
+        The topic for late rows, where one is wanted.
+    timeout
+        For how long brokers may be away.
+    transaction_timeout
+        Within what time an epoch must be written.
+    notes
+        The topic that epochs' numbers are noted in.
+    config
+        Options of the client, by its names.
+
+    Returns
+    -------
+    KafkaSink
+        For ``sink=``, in this process and on Spark.
+
+    Notes
+    -----
+    An epoch is one transaction, known by its number: exactly once for readers of committed records. Needs
+    the extra ``kafka``.
+
+    See Also
+    --------
+    read.kafka : a topic of Kafka.
+    read.kafka_changes : a stream that another query wrote to Kafka.
+    parquet : a folder of Parquet files by key.
+
+    Examples
+    --------
+    With a broker at hand::
+
+        query = speeds.query(sink=cz.kafka("kafka:9092", "averages", punctuation=True), checkpoint="state/")
     """
     keys = (key,) if isinstance(key, str) else tuple(key)
     if records not in ("changes", "upserts") or (records == "upserts" and not keys):

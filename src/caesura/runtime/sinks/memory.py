@@ -16,7 +16,31 @@ from caesura.runtime.metrics.status import Board
 
 
 class CallbackSink(EpochSink):
-    """Hands every epoch to a function on the driver."""
+    """Hands every epoch to a function on the driver.
+
+    Parameters
+    ----------
+    function
+        It gets an epoch: its ``number``, its ``items`` by output, its ``late`` rows by source.
+
+    Notes
+    -----
+    At least once: after a kill an epoch may be given again.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import caesura as cz
+    >>> from caesura.spark import CallbackSink
+    >>> clicks = cz.from_rows([{"ts": 1, "id": 7}], time="ts")
+    >>> seen = []
+    >>> query = clicks.query(sink=CallbackSink(seen.append), checkpoint=tempfile.mkdtemp())
+    >>> query.run()
+    >>> print(cz.draw(seen[0].items["out"]))
+     LE  RE | id |
+      1  2  | 7  | +
+    -- definite: * --
+    """
 
     delivery = "at least once"
     at_home = True
@@ -37,18 +61,65 @@ class CallbackSink(EpochSink):
 
 
 class MemorySink(CallbackSink):
-    """Keeps everything on the driver: for tests and notebooks."""
+    """Keeps everything on the driver: for tests and notebooks. What ``sink="memory"`` means.
+
+    Notes
+    -----
+    At least once, and gone with the process.
+    """
 
     def __init__(self) -> None:
         self.epochs: list[Epoch] = []
         super().__init__(self.epochs.append)
 
     def items(self, output: str = "out") -> list[Item]:
-        """The items of an output, epoch after epoch."""
+        """The items of an output, epoch after epoch.
+
+        Parameters
+        ----------
+        output
+            The output: ``"out"``, or a view.
+
+        Returns
+        -------
+        list of items
+            Pages and punctuation.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import caesura as cz
+        >>> from caesura.spark import MemorySink
+        >>> sink = MemorySink()
+        >>> clicks = cz.from_rows([{"ts": 1, "id": 7}], time="ts")
+        >>> clicks.query(sink=sink, checkpoint=tempfile.mkdtemp()).run()
+        >>> print(cz.draw(sink.items()))
+         LE  RE | id |
+          1  2  | 7  | +
+        -- definite: * --
+        """
         return [item for epoch in self.epochs for item in epoch.items.get(output, [])]
 
     def late(self) -> dict[str, pa.Table]:
-        """The late rows by source."""
+        """The late rows by source.
+
+        Returns
+        -------
+        dict of str to pyarrow.Table
+            ``reason``, ``kind``, times and the payload.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import caesura as cz
+        >>> from caesura.spark import MemorySink
+        >>> sink = MemorySink()
+        >>> rows = [{"ts": 9, "id": 7}, {"ts": 1, "id": 8}]
+        >>> clicks = cz.from_rows(rows, time="ts", punctuate=cz.delay(5))
+        >>> clicks.query(sink=sink, checkpoint=tempfile.mkdtemp()).run()
+        >>> sink.late()["read"].select(["reason", "id"]).to_pylist()
+        [{'reason': "time 1 is below its lane's bound 4", 'id': 8}]
+        """
         found: dict[str, list[pa.RecordBatch]] = {}
         for epoch in self.epochs:
             for source, batches in epoch.late.items():
@@ -57,7 +128,12 @@ class MemorySink(CallbackSink):
 
 
 class ConsoleSink(CallbackSink):
-    """Draws every epoch in the terminal."""
+    """Draws every epoch in the terminal. What ``sink="console"`` means.
+
+    Notes
+    -----
+    At least once: after a kill an epoch may be drawn again.
+    """
 
     def __init__(self) -> None:
         super().__init__(self._show)

@@ -65,7 +65,11 @@ log = logging.getLogger("caesura.spark")
 
 
 class SparkQuery(Closing):
-    """A running query; ``with stream.start(...) as query: ...`` stops it at the end."""
+    """A query that runs on Spark; made by `Stream.start`, `Pipeline.start` and `Script.start`.
+
+    ``with stream.start(...) as query: ...`` stops it at the end. ``active`` says whether it runs, ``name``
+    what Spark calls it, ``sink`` where its output goes.
+    """
 
     def __init__(
         self,
@@ -98,7 +102,32 @@ class SparkQuery(Closing):
         """Its plan, in words."""
 
     def wait(self, seconds: int | None = None) -> bool:
-        """Waits for the end; True when it has come. A failure in a worker is raised as ours."""
+        """Waits for the end. A failure in a worker is raised as one of ours.
+
+        Parameters
+        ----------
+        seconds
+            For how long at most; by default for ever.
+
+        Returns
+        -------
+        bool
+            Whether the end has come.
+
+        See Also
+        --------
+        caesura.spark.SparkQuery.drain : waits for what is there.
+        caesura.spark.SparkQuery.stop : at once.
+        caesura.spark.SparkQuery.finish : behind the epoch that is at work.
+        caesura.Stream.start : a streaming query on Spark.
+
+        Examples
+        --------
+        For all there is now::
+
+            query = speeds.start(spark, sink="out/", checkpoint="state/", trigger="available")
+            query.wait()
+        """
         try:
             ended = bool(self.query.awaitTermination(seconds)) if seconds is not None else self._forever()
         except Exception as error:
@@ -122,20 +151,60 @@ class SparkQuery(Closing):
         return True
 
     def drain(self) -> None:
-        """Waits until everything that is there has been processed."""
+        """Waits until everything that is there has been processed; the query runs on.
+
+        See Also
+        --------
+        caesura.spark.SparkQuery.wait : waits for the end.
+        caesura.spark.SparkQuery.stop : at once.
+        caesura.spark.SparkQuery.finish : behind the epoch that is at work.
+
+        Examples
+        --------
+        In a test::
+
+            query.drain()
+            print(cz.draw(query.sink.items()))
+        """
         try:
             self.query.processAllAvailable()
         except Exception as error:
             raise self._ours(error) from error
 
     def stop(self) -> None:
-        """Stops at once; an epoch that is cut off runs again at the next start."""
+        """Stops at once; an epoch that is cut off runs again at the next start.
+
+        See Also
+        --------
+        caesura.spark.SparkQuery.wait : waits for the end.
+        caesura.spark.SparkQuery.drain : waits for what is there.
+        caesura.spark.SparkQuery.finish : behind the epoch that is at work.
+        caesura.spark.SparkQuery.close : what `with` calls.
+
+        Examples
+        --------
+        At any time::
+
+            query.stop()
+        """
         with asking_spark():
             self.query.stop()
         self._leave()
 
     def close(self) -> None:
-        """Stops, as ``stop()``."""
+        """Stops, as ``stop()``; what ``with`` calls at the end.
+
+        See Also
+        --------
+        caesura.spark.SparkQuery.stop : at once.
+
+        Examples
+        --------
+        Without calling it::
+
+            with speeds.start(spark, sink="memory") as query:
+                query.drain()
+        """
         self.stop()
 
     def _leave(self) -> None:
@@ -146,7 +215,25 @@ class SparkQuery(Closing):
             self._endpoint = None
 
     def finish(self, seconds: float = 60.0) -> None:
-        """Stops behind the epoch that is at work, or after so many ``seconds``."""
+        """Stops behind the epoch that is at work.
+
+        Parameters
+        ----------
+        seconds
+            For how long that is waited for at most.
+
+        See Also
+        --------
+        caesura.spark.SparkQuery.wait : waits for the end.
+        caesura.spark.SparkQuery.drain : waits for what is there.
+        caesura.spark.SparkQuery.stop : at once.
+
+        Examples
+        --------
+        Before a new version is started::
+
+            query.finish()
+        """
         deadline, before = time.monotonic() + seconds, self.progress().get("batchId", -1)
         while self.active and time.monotonic() < deadline:
             with asking_spark():
@@ -157,9 +244,30 @@ class SparkQuery(Closing):
         self.stop()
 
     def serve_metrics(self, port: int | str = 9464) -> MetricsEndpoint:
-        """Serves metrics for Prometheus at ``port`` of the driver, and whether the query is alive and ready.
+        """Serves metrics for Prometheus at the driver, and whether the query is alive and ready.
 
-        ``"0.0.0.0:9464"`` lets other machines ask.
+        Parameters
+        ----------
+        port
+            A port, 0 for any that is free; ``"0.0.0.0:9464"`` lets other machines ask.
+
+        Returns
+        -------
+        MetricsEndpoint
+            Its ``url``; ``close()`` ends it.
+
+        See Also
+        --------
+        caesura.spark.SparkQuery.status : how the query stands.
+        caesura.spark.SparkQuery.progress : what Spark says.
+        caesura.spark.SparkQuery.watch : the query in the terminal.
+        caesura.spark.SparkQuery.console : pages that show the query.
+
+        Examples
+        --------
+        Of a query that runs::
+
+            print(query.serve_metrics(9464).url)
         """
         from caesura.runtime.metrics.endpoint import MetricsEndpoint
 
@@ -200,36 +308,205 @@ class SparkQuery(Closing):
             return False
 
     def table(self, output: str = "out") -> pa.Table:
-        """What the sink holds as of its last epoch: a table by key, or a history with LE and RE."""
+        """What the sink holds as of its last epoch.
+
+        Parameters
+        ----------
+        output
+            The output: ``"out"``, or a view.
+
+        Returns
+        -------
+        pyarrow.Table
+            A table by key, or a history with LE and RE.
+
+        See Also
+        --------
+        caesura.Stream.create_view : a view of Spark SQL.
+
+        Examples
+        --------
+        Of a query that runs::
+
+            query.table().to_pandas()
+        """
         return held_table(self.sink, output, looked_up(self.outputs, output, "output", "table"))
 
     def assume(self, what: Meant, *, output: str | None = None) -> StandingFeedback:
-        """These rows will be ignored: from the next epoch on, steps need not make them."""
+        """These rows will be ignored: from the next epoch on, steps need not make them.
+
+        Parameters
+        ----------
+        what
+            A predicate of the output's columns, ``col("id") == 4``, its text, or a `cz.Pattern`.
+        output
+            Which output; needed only where there are several.
+
+        Returns
+        -------
+        StandingFeedback
+            What ``withdraw`` takes.
+
+        See Also
+        --------
+        caesura.spark.SparkQuery.desire : rows that are wanted first.
+        caesura.spark.SparkQuery.demand : rows that are wanted now.
+        caesura.spark.SparkQuery.withdraw : feedback taken back.
+        caesura.spark.SparkQuery.feedback : the feedback that stands.
+        caesura.spark.SparkQuery.speaker : feedback as texts.
+
+        Examples
+        --------
+        Of a query that was started with ``feedback=True``::
+
+            told = query.assume("segment <> 1")
+            query.withdraw(told)
+        """
         return self.consumer.give(Intent.ASSUMED, what, output)
 
     def desire(self, what: Meant, *, output: str | None = None) -> StandingFeedback:
-        """These rows first, where rows wait."""
+        """These rows first, where rows wait.
+
+        Parameters
+        ----------
+        what
+            A predicate of the output's columns, its text, or a `cz.Pattern`.
+        output
+            Which output; needed only where there are several.
+
+        Returns
+        -------
+        StandingFeedback
+            What ``withdraw`` takes.
+
+        See Also
+        --------
+        caesura.spark.SparkQuery.assume : rows that will be ignored.
+        caesura.spark.SparkQuery.demand : rows that are wanted now.
+        caesura.spark.SparkQuery.withdraw : feedback taken back.
+        caesura.spark.SparkQuery.feedback : the feedback that stands.
+
+        Examples
+        --------
+        Of a query that was started with ``feedback=True``::
+
+            query.desire("segment = 1")
+        """
         return self.consumer.give(Intent.DESIRED, what, output)
 
     def demand(self, what: Meant = True, *, output: str | None = None) -> None:
-        """What there is of these rows now, marked as partial."""
+        """What there is of these rows now, marked as partial.
+
+        Parameters
+        ----------
+        what
+            A predicate of the output's columns, its text, or a `cz.Pattern`; ``True`` for all.
+        output
+            Which output; needed only where there are several.
+
+        See Also
+        --------
+        caesura.spark.SparkQuery.assume : rows that will be ignored.
+        caesura.spark.SparkQuery.desire : rows that are wanted first.
+        caesura.spark.SparkQuery.withdraw : feedback taken back.
+        caesura.spark.SparkQuery.feedback : the feedback that stands.
+
+        Examples
+        --------
+        Of a query that was started with ``feedback=True``::
+
+            query.demand("segment = 1")
+        """
         self.consumer.demand(what, output)
 
     @renamed(spoken="feedback")
     def withdraw(self, feedback: StandingFeedback | int) -> None:
-        """Takes feedback back; what lost rows by it stays suppressed until it is closed."""
+        """Takes feedback back; what lost rows by it stays suppressed until it is closed.
+
+        Parameters
+        ----------
+        feedback
+            What ``assume`` or ``desire`` gave, or its number.
+
+        See Also
+        --------
+        caesura.spark.SparkQuery.assume : rows that will be ignored.
+        caesura.spark.SparkQuery.desire : rows that are wanted first.
+        caesura.spark.SparkQuery.demand : rows that are wanted now.
+        caesura.spark.SparkQuery.feedback : the feedback that stands.
+
+        Examples
+        --------
+        Of a query that was started with ``feedback=True``::
+
+            query.withdraw(1)
+        """
         self.consumer.withdraw(feedback)
 
     def feedback(self) -> list[str]:
-        """The feedback that stands, and what is still suppressed as of the last epoch."""
+        """The feedback that stands, and what is still suppressed as of the last epoch.
+
+        Returns
+        -------
+        list of str
+            A line for each, with its number.
+
+        See Also
+        --------
+        caesura.spark.SparkQuery.assume : rows that will be ignored.
+        caesura.spark.SparkQuery.desire : rows that are wanted first.
+        caesura.spark.SparkQuery.demand : rows that are wanted now.
+        caesura.spark.SparkQuery.withdraw : feedback taken back.
+
+        Examples
+        --------
+        Of a query that was started with ``feedback=True``::
+
+            print(query.feedback())
+        """
         return self.consumer.standing()
 
     def speaker(self) -> CheckpointSpeaker:
-        """Takes feedback as texts of SQL: for pages, and whoever else has words only."""
+        """Takes feedback as texts of SQL: for pages, and whoever else has words only.
+
+        Returns
+        -------
+        CheckpointSpeaker
+            It assumes, desires, demands and withdraws by text.
+
+        See Also
+        --------
+        caesura.spark.SparkQuery.assume : rows that will be ignored.
+
+        Examples
+        --------
+        Of a query that was started with ``feedback=True``::
+
+            speaker = query.speaker()
+        """
         return CheckpointSpeaker(self.consumer)
 
     def progress(self) -> dict[str, Any]:
-        """What Spark says of the last epoch: durations, offsets, its state store."""
+        """What Spark says of the last epoch.
+
+        Returns
+        -------
+        dict
+            Spark's own: durations, offsets, its state store; empty before the first epoch.
+
+        See Also
+        --------
+        caesura.spark.SparkQuery.status : how the query stands.
+        caesura.spark.SparkQuery.watch : the query in the terminal.
+        caesura.spark.SparkQuery.console : pages that show the query.
+        caesura.spark.SparkQuery.serve_metrics : figures for Prometheus.
+
+        Examples
+        --------
+        Of a query that runs::
+
+            query.progress()["durationMs"]
+        """
         with asking_spark():
             last = self.query.lastProgress
         return {} if last is None else dict(last)
@@ -249,7 +526,26 @@ class SparkQuery(Closing):
         return self._parts
 
     def status(self) -> Status:
-        """How the query stands: rates, and for each step rows, state, promises; `to_json` for programs."""
+        """How the query stands, for each source and step, as a query in this process tells it too.
+
+        Returns
+        -------
+        Status
+            Rows, state, promises and rates; ``to_json()`` for programs.
+
+        See Also
+        --------
+        caesura.spark.SparkQuery.progress : what Spark says.
+        caesura.spark.SparkQuery.watch : the query in the terminal.
+        caesura.spark.SparkQuery.console : pages that show the query.
+        caesura.spark.SparkQuery.serve_metrics : figures for Prometheus.
+
+        Examples
+        --------
+        Of a query that runs::
+
+            query.status().rows_per_second
+        """
         status, last = self._board().status(), self.progress()
         if not last:
             return status
@@ -270,9 +566,41 @@ class SparkQuery(Closing):
     ) -> ConsoleServer:
         """Serves pages that show the query as it runs, and opens them in the browser.
 
-        This machine alone may look, unless ``host`` is another address: then a ``password_file`` is needed,
-        or a ``proxy``: ``"X-Forwarded-User@10.0.0.5"``, the header that it sets and where it asks from.
-        ``pages`` are pages of your own beside them; the first is opened.
+        Parameters
+        ----------
+        port
+            A port, 0 for any that is free.
+        host
+            Who may look: this machine alone, unless it is another address; then a ``password_file`` is
+            needed.
+        password_file
+            A file with the password.
+        read_only
+            Whether the pages can send no feedback.
+        open_page
+            Whether the browser is opened.
+        proxy
+            Or the header that a proxy sets and where it asks from: ``"X-Forwarded-User@10.0.0.5"``.
+        pages
+            Pages of your own beside them; the first is opened.
+
+        Returns
+        -------
+        ConsoleServer
+            Its ``url``; ``close()`` ends it. Needs the extra ``console``.
+
+        See Also
+        --------
+        caesura.spark.SparkQuery.status : how the query stands.
+        caesura.spark.SparkQuery.progress : what Spark says.
+        caesura.spark.SparkQuery.watch : the query in the terminal.
+        caesura.spark.SparkQuery.serve_metrics : figures for Prometheus.
+
+        Examples
+        --------
+        Of a query that runs::
+
+            served = query.console()
         """
         from caesura.console.web.opening import opened
         from caesura.console.web.sink_folder import SinkFolder
@@ -307,7 +635,26 @@ class SparkQuery(Closing):
         return self.status()._repr_html_()
 
     def watch(self, every: float = 0.5) -> None:
-        """Shows the query in the terminal until it ends or is interrupted."""
+        """Shows the query in the terminal until it ends or is interrupted.
+
+        Parameters
+        ----------
+        every
+            After how many seconds the view is drawn anew.
+
+        See Also
+        --------
+        caesura.spark.SparkQuery.status : how the query stands.
+        caesura.spark.SparkQuery.progress : what Spark says.
+        caesura.spark.SparkQuery.console : pages that show the query.
+        caesura.spark.SparkQuery.serve_metrics : figures for Prometheus.
+
+        Examples
+        --------
+        Of a query that runs::
+
+            query.watch()
+        """
         from caesura.console.live import watch
 
         watch(self.status, lambda: self.active, every=every)
@@ -333,13 +680,55 @@ def start(
     name: str | None = None,
     metrics_port: int | str | None = None,
 ) -> SparkQuery:
-    """Starts a plan as one streaming query; with ``feedback`` its consumer can speak to it.
+    """Starts a plan with several outputs as one streaming query; `Stream.start` calls it.
 
-    ``name`` is what Spark's pages, metrics and logs call it; metrics are served at ``metrics_port``.
+    Parameters
+    ----------
+    outputs
+        The last step of each output, by name: ``{"out": stream.node}``.
+    spark
+        The session.
+    sink
+        As in `Stream.start`.
+    checkpoint
+        As in `Stream.start`.
+    output
+        As in `Stream.start`.
+    speculate
+        As in `Stream.start`.
+    trigger
+        As in `Stream.start`.
+    files_per_epoch
+        As in `Stream.start`.
+    bytes_per_epoch
+        As in `Stream.start`.
+    feedback
+        As in `Stream.start`.
+    max_buckets
+        As in `Stream.start`.
+    ahead
+        As in `Stream.start`.
+    take_over
+        As in `Stream.start`.
+    name
+        As in `Stream.start`.
+    metrics_port
+        As in `Stream.start`.
 
-    A new checkpoint can be spread over up to ``max_buckets`` later, see `rescale`. No folder of files is
-    read further ``ahead`` of the slowest source, in event time. A checkpoint that another process goes on
-    with is refused, unless you ``take_over``: that one can then write no more.
+    Returns
+    -------
+    caesura.spark.SparkQuery
+        The query that runs. Unlike `Stream.start`, nothing checks whether its state is bounded.
+
+    See Also
+    --------
+    caesura.Stream.start : a streaming query on Spark.
+
+    Examples
+    --------
+    With a session at hand::
+
+        query = start({"slow": slow.node, "fast": fast.node}, spark, sink="out/", checkpoint="state/")
     """
     target = as_sink(sink, "start")
     check_form(target, output)
@@ -439,7 +828,34 @@ def run_all(
     output: Output = "changes",
     speculate: Speculate | None = None,
 ) -> dict[str, Result]:
-    """Runs several outputs of a plan over all there is now, as one epoch that is also the last."""
+    """Runs several outputs of a plan over all there is now, as one epoch that is also the last.
+
+    Parameters
+    ----------
+    outputs
+        The last step of each output, by name: ``{"out": stream.node}``.
+    spark
+        The session.
+    output
+        What is taken of the streams, as in `Stream.run`.
+    speculate
+        When windows speak, as in `Stream.run`.
+
+    Returns
+    -------
+    dict of str to Result
+        What came out, by output.
+
+    See Also
+    --------
+    caesura.spark.run_batch : a plan as one epoch.
+
+    Examples
+    --------
+    With a session at hand::
+
+        results = run_all({"slow": slow.node, "fast": fast.node}, spark)
+    """
     buckets = check_session(spark)
     chosen: Speculate = speculate or ("watermark" if output == "final" else "arrival")
     nodes = {name: delivered(node, output) for name, node in outputs.items()}
@@ -457,7 +873,35 @@ def run_all(
 def run_batch(
     node: Node, spark: SparkSession, *, output: Output = "changes", speculate: Speculate | None = None
 ) -> Result:
-    """Runs a plan over all there is now, as one epoch that is also the last."""
+    """Runs a plan over all there is now, as one epoch that is also the last; `Stream.run_batch` calls it.
+
+    Parameters
+    ----------
+    node
+        The last step: ``stream.node``.
+    spark
+        The session.
+    output
+        What is taken of the stream, as in `Stream.run`.
+    speculate
+        When windows speak, as in `Stream.run`.
+
+    Returns
+    -------
+    Result
+        What came out.
+
+    See Also
+    --------
+    caesura.Stream.run_batch : one epoch on Spark.
+    caesura.spark.run_all : several outputs as one epoch.
+
+    Examples
+    --------
+    With a session at hand::
+
+        print(run_batch(speeds.node, spark))
+    """
     return run_all({"out": node}, spark, output=output, speculate=speculate)["out"]
 
 
@@ -469,9 +913,35 @@ def to_spark(
     speculate: Speculate | None = None,
     loop_log: str | Path | None = None,
 ) -> DataFrame:
-    """A plan as a DataFrame of changes: kind, LE, RE, RE_new and the payload columns.
+    """A plan as a DataFrame of changes; `Stream.to_spark` calls it.
 
-    A plan in which something goes backwards needs a ``loop_log``: a folder of this query's own.
+    Parameters
+    ----------
+    node
+        The last step: ``stream.node``.
+    spark
+        The session.
+    output
+        What is taken of the stream, as in `Stream.run`.
+    speculate
+        When windows speak, as in `Stream.run`.
+    loop_log
+        A folder of this query's own, needed by a plan in which something goes backwards.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        ``kind``, ``LE``, ``RE``, ``RE_new`` and the payload columns.
+
+    See Also
+    --------
+    caesura.Stream.to_spark : a DataFrame of changes.
+
+    Examples
+    --------
+    With a session at hand::
+
+        to_spark(speeds.node, spark).writeStream.format("console").start()
     """
     from pyspark.sql.pandas.types import from_arrow_schema
 

@@ -43,7 +43,29 @@ class Held:
 
 
 def read_state(spark: SparkSession, checkpoint: str | Path, step: str | None = None) -> list[Held]:
-    """Every table that the steps hold as of the last epoch, or those of one step."""
+    """Every table that the steps of a checkpoint hold as of the last epoch, or those of one step.
+
+    Parameters
+    ----------
+    spark
+        The session.
+    checkpoint
+        The folder that was ``checkpoint=`` when the query was started.
+    step
+        One step, by name.
+
+    Returns
+    -------
+    list of Held
+        ``step``, ``stage``, ``bucket``, ``table``, ``rows`` and ``bytes`` of each.
+
+    Examples
+    --------
+    Of a query that was stopped::
+
+        for held in read_state(spark, "state/", "tumbling"):
+            print(held.bucket, held.rows.num_rows)
+    """
     place = Place.of(checkpoint)
     saved_plan = plan_of(place)
     stores = sorted(int(e.name) for e in (place / "state").entries() if e.name.isdigit())

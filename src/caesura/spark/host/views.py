@@ -22,7 +22,31 @@ if TYPE_CHECKING:
 def create_view(
     node: Node, spark: SparkSession, name: str, *, sink: Sink | str | Path | None, output: Output
 ) -> None:
-    """Makes or replaces a view; it shows what is there now."""
+    """Makes or replaces a view of Spark SQL; it shows what is there now. `Stream.create_view` calls it.
+
+    Parameters
+    ----------
+    node
+        The last step: ``stream.node``.
+    spark
+        The session.
+    name
+        What the view is called.
+    sink
+        The sink of a query of this plan, or None to run the plan.
+    output
+        What is taken of the stream, as in `Stream.run`.
+
+    See Also
+    --------
+    caesura.Stream.create_view : a view of Spark SQL.
+
+    Examples
+    --------
+    With a session at hand::
+
+        create_view(speeds.node, spark, "speeds", sink=None, output="changes")
+    """
     table = run_batch(node, spark, output=output).table() if sink is None else _held(node, sink, output)
     with asking_spark():
         spark.createDataFrame(table).createOrReplaceTempView(name)
