@@ -7,19 +7,25 @@ import subprocess
 import sys
 from collections import Counter, defaultdict
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import caesura as cz
 from caesura.events.delta import deltas, net_page
 from caesura.events.identity import LOCAL, identity
 from caesura.events.rows import RowState
+from caesura.kernels import sums as kernel_sums
 from caesura.kernels.chains import Chains
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.memo import Register
+from caesura.kernels.sums import STRETCH, in_stretches
+from caesura.ops.aggregate import slots as aggregate_slots
 from caesura.ops.aggregate.accumulators.along import run_floats
 from caesura.ops.aggregate.accumulators.exact import (
     FULL,
@@ -129,6 +135,44 @@ def test_float_sums_are_the_exact_sum_rounded_once(values: list[tuple[float, int
     assert summed.as_float(slots, np.zeros(1, np.int64)).tolist() == [exact(values)]
 
 
+@few
+@given(st.lists(st.integers(0, 5 << STRETCH), max_size=40))
+def test_rows_in_stretches_are_sorted_by_them_and_keep_their_order_within(places: list[int]) -> None:
+    order = in_stretches(np.array(places, np.int64), (5 << STRETCH) + 1).tolist()
+    assert order == sorted(range(len(places)), key=lambda row: places[row] >> STRETCH)
+
+
+def test_groups_in_many_slots_have_the_aggregates_of_rows_in_any_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    random = np.random.default_rng(3)
+    table = pa.table(
+        {"ts": np.arange(900) // 3, "k": random.integers(0, 60, 900), "v": random.normal(size=900)}
+    )
+    marked = table.append_column("odd", pc.if_else(pc.less(table["v"], -2), None, table["v"]))
+    made = {
+        "n": cz.count(),
+        "s": cz.sum("v"),
+        "a": cz.avg("odd"),
+        "m": cz.max("v"),
+        "d": cz.count_distinct("v"),
+    }
+    le, gone = marked["ts"], np.arange(0, 900, 5)
+    signed = {"sign": ["+"] * 900, "end": pc.add(le, 1), "new": le}
+    for name, column in signed.items():
+        marked = marked.append_column(name, column if name != "sign" else pa.array(column))
+    back = marked.take(gone).set_column(4, "sign", pa.array(["-"] * len(gone)))
+    changes: dict[str, Any] = {"kind": "sign", "end": "end", "new_end": "new"}
+    both = pa.concat_tables([marked, back]).take(np.argsort(np.concatenate([np.arange(900), gone + 6])))
+    rows = cz.from_arrow(both, time="ts", punctuate=cz.delay(9), **changes)
+    stream = rows.group_by("k").tumbling(100).agg(**made, f=cz.first("odd"), l=cz.last("v"))
+    plain = stream.run().draw()
+    for name in ("SCATTERED_ROWS", "SCATTERED_SLOTS"):
+        monkeypatch.setattr(aggregate_slots, name, 1)
+    monkeypatch.setattr(kernel_sums, "STRETCH", 3)
+    assert stream.run().draw() == plain
+
+
 @pytest.mark.parametrize(
     "values", [[0.1] * 10, [1e16, 1.0, -1e16], [1e300, 1e-300, -1e300], [2**53, 1.0, 1.0]]
 )
@@ -209,7 +253,12 @@ texts = pa.array([f"more than eight bytes {i}" for i in range(200)])
 before = identity([texts], 200, LOCAL)
 assert "numba" not in sys.modules
 import numba
+from caesura.kernels import Kernel, compiling
+identity([texts], 200, LOCAL)
+assert not compiling()  # somebody else's compiler does not make ours worth its while
+Kernel._compiles = True
 after = identity([texts], 200, LOCAL)
+assert "caesura.kernels.cache" in sys.modules
 assert all((a == b).all() for a, b in zip(before, after))
 """
 

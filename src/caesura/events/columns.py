@@ -40,6 +40,10 @@ MAX_HEAP = 1 << 30
 """Texts of so many bytes have offsets of 32 bits."""
 
 
+MANY, AHEAD = 1 << 16, 3
+"""Columns of so many values have room for so many times as many when they grow."""
+
+
 class Grown:
     """A NumPy array with spare room at its end."""
 
@@ -58,7 +62,8 @@ class Grown:
     def extend(self, values: np.ndarray[Any, Any]) -> None:
         end = self.size + len(values)
         if end > len(self.data):
-            shape = (max(end, 2 * len(self.data)), *self.data.shape[1:])
+            # Room that nothing was written to costs no memory, and moving what is there costs most.
+            shape = (AHEAD * end if end >= MANY else max(end, 2 * len(self.data)), *self.data.shape[1:])
             grown = np.empty(shape, self.data.dtype)
             grown[: self.size] = self.data[: self.size]
             self.data = grown

@@ -10,7 +10,6 @@ True
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.events.columns import words
-from caesura.kernels import interpreted, kernel
+from caesura.kernels import compiling, kernel
 from caesura.kernels.hashing import I64
 
 Datum = Any
@@ -87,7 +86,7 @@ def swift(name: str, checked: Callable[..., Datum]) -> Callable[[Datum, Datum], 
     """The operation, in one pass where its operands are plain and the compiler is there; else as checked."""
 
     def operate(a: Datum, b: Datum) -> Datum:
-        made = None if "numba" not in sys.modules or interpreted() else attempted(name, a, b)
+        made = attempted(name, a, b) if compiling() else None
         return checked(a, b) if made is None else made
 
     return operate

@@ -18,10 +18,9 @@ runs every twin instead, and the tests hold the two against each other.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from types import FunctionType
-from typing import Generic, ParamSpec, TypeVar, cast
+from typing import ClassVar, Generic, ParamSpec, TypeVar, cast
 
 import numpy as np
 
@@ -35,6 +34,9 @@ __all__ = ["Kernel", "kernel", "small_kernel"]
 
 class Kernel(Generic[P, R]):
     """A function over arrays that compiles itself when it is first called."""
+
+    _compiles: ClassVar[bool] = False
+    """Whether any has been compiled: the compiler, once it is at work, takes less than a twin."""
 
     def __init__(self, twin: Callable[P, R], *, written_in: bool = False) -> None:
         self.twin = twin
@@ -57,7 +59,7 @@ class Kernel(Generic[P, R]):
 
     def _stays_small(self, args: tuple[object, ...]) -> bool:
         """Whether the twin will do: a few rows do not pay for loading the compiler."""
-        if "numba" in sys.modules or interpreted():
+        if Kernel._compiles or interpreted():
             return False
         self._interpreted += max((len(a) for a in args if isinstance(a, np.ndarray)), default=0)
         return self._interpreted < INTERPRET_UP_TO
@@ -68,6 +70,7 @@ class Kernel(Generic[P, R]):
             return self._machine
         import numba
 
+        Kernel._compiles = True
         from caesura.kernels.cache import keyed
 
         source = self._source()
@@ -103,6 +106,11 @@ class Kernel(Generic[P, R]):
         from caesura.kernels.inlining import written_in
 
         return written_in(plain, small)
+
+
+def compiling() -> bool:
+    """Whether kernels are compiled in this process by now, so that another one costs little."""
+    return Kernel._compiles and not interpreted()
 
 
 def interpreted() -> bool:

@@ -13,12 +13,43 @@ import numpy as np
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, Mask
 
+STRETCH = 13
+"""The slots of 2**13 groups, in as many words as most have, fit the fast memory of a core."""
+
 
 @kernel
 def add_weights(at: I64, weights: I64, total: I64) -> None:
     """Adds each weight to its place."""
     for i in range(len(at)):
         total[at[i]] += weights[i]
+
+
+@kernel
+def order_stretches(at: I64, shift: int, begins: I64, order: I64) -> None:
+    """The rows by stretches of 2**shift places, in their order within each; ``begins`` starts as zeros."""
+    for i in range(len(at)):
+        begins[at[i] >> shift] += 1
+    first = 0
+    for stretch in range(len(begins)):
+        count = begins[stretch]
+        begins[stretch] = first
+        first += count
+    for i in range(len(at)):
+        stretch = at[i] >> shift
+        order[begins[stretch]] = i
+        begins[stretch] += 1
+
+
+def in_stretches(at: I64, places: int) -> I64:
+    """Rows so ordered that those of places near each other are, with the rows of a place in their order.
+
+    >>> in_stretches(np.array([9000, 3, 9001, 2]), 10_000).tolist()
+    [1, 3, 0, 2]
+    """
+    order = np.empty(len(at), np.int64)
+    begins = np.zeros((places >> STRETCH) + 1, np.int64)
+    order_stretches(at, STRETCH, begins, order)
+    return order
 
 
 @kernel

@@ -20,10 +20,12 @@ from caesura.expr import Expr, compile_expr, type_of
 from caesura.expr.rewrite import is_column
 from caesura.kernels.hashing import I64, U64
 from caesura.kernels.keys import KeyTable
-from caesura.kernels.sums import add_weights
+from caesura.kernels.sums import add_weights, in_stretches
 from caesura.ops.aggregate.accumulators.sums import Accumulator
 from caesura.ops.aggregate.kinds.record import COUNT, Aggregate, InSlots, State
 
+SCATTERED_ROWS, SCATTERED_SLOTS = 1 << 15, 1 << 17
+"""So many rows of a page go to so many slots in the order of those: every other one would wait for memory."""
 LARGE_PAGE = 1024
 """From so many rows on keys are looked for among the rows of the page first."""
 Fields = Mapping[str, Any]
@@ -133,6 +135,10 @@ class Slots:
 
     def add(self, at: I64, weights: I64, values: Sequence[pa.Array]) -> None:
         """Adds weighted values to slots."""
+        if len(at) >= SCATTERED_ROWS and self.rows.size >= SCATTERED_SLOTS:
+            order = in_stretches(at, self.rows.size)
+            at, weights = taken(at, order), taken(weights, order)
+            values = [None if v is None else v.take(pa.array(order)) for v in values]
         add_weights(at, weights, self.rows.get("rows"))
         for place, part in self._parts.values():
             part.add(self.rows, at, weights, values[place])

@@ -108,6 +108,17 @@ def round_limbs(limbs: I64, base: I32, out: F64) -> None:
 
 
 @kernel
+def round_slots(limbs: I64, base: I32, at: I64, out: F64) -> None:
+    """The double nearest to the exact sum of each of these slots."""
+    width = limbs.shape[1]
+    digits = np.zeros(width + 1, np.int64)
+    for s in range(len(at)):
+        for i in range(width):
+            digits[i] = limbs[at[s], i]
+        out[s] = round_digits(digits, max(0, base[at[s]]))
+
+
+@kernel
 def round_digits(digits: I64, base: int) -> float:
     """The double nearest to a sum in limbs, the last of them spare; settles carries in ``digits``."""
     width = len(digits) - 1

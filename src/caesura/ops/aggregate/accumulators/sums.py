@@ -16,9 +16,17 @@ from caesura.events.columns import words
 from caesura.events.nested import validity
 from caesura.events.rows import RowState
 from caesura.kernels import kernel
-from caesura.kernels.hashing import I64, U64, Mask
+from caesura.kernels.hashing import I64, U64, Mask, frozen
 from caesura.kernels.sums import add_weights, each_once
-from caesura.ops.aggregate.accumulators.exact import F64, FULL, SPAN, add_floats, carry_limbs, round_limbs
+from caesura.ops.aggregate.accumulators.exact import (
+    F64,
+    FULL,
+    SPAN,
+    add_floats,
+    carry_limbs,
+    round_limbs,
+    round_slots,
+)
 
 Fields = dict[str, Any]
 CARRY_AFTER = 1 << 30
@@ -321,8 +329,8 @@ class FloatSum:
 
     def as_float(self, slots: RowState, at: I64) -> np.ndarray[Any, np.dtype[np.float64]]:
         out = np.zeros(len(at))
-        round_limbs(slots.get(f"{self.name}_limbs")[at], slots.get(f"{self.name}_base")[at], out)
-        full = slots.get(f"{self.name}_full")[at]
+        round_slots(slots.get(f"{self.name}_limbs"), slots.get(f"{self.name}_base"), frozen(at), out)
+        full = slots.get(f"{self.name}_full")[at] if self.full.live else np.zeros(0, np.int64)
         wide = np.flatnonzero(full >= 0)
         if len(wide):
             exact = np.zeros(len(wide))
