@@ -185,7 +185,16 @@ def test_every_method_of_a_stream_stands_on_a_page() -> None:
         assert [name for name, method in members(thing) if inspect.unwrap(method) not in there] == []
 
 
-VALUES = ("expressions", "functions", "aggregates", "patterns", "modules", "testing", "punctuation")
+VALUES = (
+    "expressions",
+    "functions",
+    "aggregates",
+    "patterns",
+    "modules",
+    "testing",
+    "punctuation",
+    "contracts",
+)
 
 
 @pytest.mark.parametrize("page", VALUES)

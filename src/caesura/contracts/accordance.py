@@ -56,7 +56,31 @@ class Accordance:
 def accordance(
     offered: Mapping[str, Sequence[Contract]], links: Iterable[Link], *, feedback: Feedback = "stops"
 ) -> Accordance | None:
-    """A consistent accordance, or None where there is none; with feedback that flows, if that can be."""
+    """One contract for each operator, such that the two ends of every edge say the same.
+
+    Parameters
+    ----------
+    offered
+        For each operator the contracts that it offers.
+    links
+        The edges between them.
+    feedback
+        ``"stops"``: feedback that its receiver does not take stops there; ``"required"``: it must flow.
+
+    Returns
+    -------
+    Accordance or None
+        The contracts that were chosen, and the edges on which feedback stops; None where there are none.
+
+    Examples
+    --------
+    >>> from caesura.contracts import Contract, Link, accordance
+    >>> linear = Contract.parse("<In={[[a:+]]}, Out={[[a:+]]}>")
+    >>> valued = Contract.parse("<In={[[a:#]]}, Out={[[a:#]]}>")
+    >>> found = accordance({"A": [linear, valued], "B": [valued]}, [Link("A", "B")])
+    >>> print(found["A"])
+    <In={[[a:#]]}, Out={[[a:#]]}>
+    """
     edges = tuple(links)
     _check(offered, edges)
     for strict in (True, False) if feedback == "stops" else (True,):
@@ -68,7 +92,28 @@ def accordance(
 
 
 def consistent(chosen: Mapping[str, Contract], links: Iterable[Link]) -> bool:
-    """Whether one given accordance is consistent, feedback aside."""
+    """Whether chosen contracts agree on every edge, feedback aside.
+
+    Parameters
+    ----------
+    chosen
+        A contract for each operator.
+    links
+        The edges between them.
+
+    Returns
+    -------
+    bool
+        True or False.
+
+    Examples
+    --------
+    >>> from caesura.contracts import Contract, Link, consistent
+    >>> linear = Contract.parse("<In={[[a:+]]}, Out={[[a:+]]}>")
+    >>> valued = Contract.parse("<In={[[a:#]]}, Out={[[a:#]]}>")
+    >>> consistent({"A": linear, "B": valued}, [Link("A", "B")])
+    False
+    """
     return all(agrees(chosen[link.source], chosen[link.target], link) for link in links)
 
 
@@ -90,7 +135,34 @@ def flows(chosen: Mapping[str, Contract], link: Link) -> bool:
 def reduce_tree(
     offered: Mapping[str, Sequence[Contract]], links: Iterable[Link]
 ) -> dict[str, list[Contract]]:
-    """The full reduction of a tree's offerings: semi-joins from the leaves to a root, and back."""
+    """The contracts of a tree's operators that stand in some accordance.
+
+    Parameters
+    ----------
+    offered
+        For each operator the contracts that it offers.
+    links
+        The edges between them.
+
+    Returns
+    -------
+    dict
+        For each operator the contracts that are left: none where there is no accordance.
+
+    Raises
+    ------
+    ContractError
+        Where the plan is no tree.
+
+    Examples
+    --------
+    >>> from caesura.contracts import Contract, Link, reduce_tree
+    >>> linear = Contract.parse("<In={[[a:+]]}, Out={[[a:+]]}>")
+    >>> valued = Contract.parse("<In={[[a:#]]}, Out={[[a:#]]}>")
+    >>> left = reduce_tree({"A": [linear, valued], "B": [valued]}, [Link("A", "B")])
+    >>> len(left["A"])
+    1
+    """
     edges = tuple(links)
     _check(offered, edges)
     if not is_tree(offered, edges):

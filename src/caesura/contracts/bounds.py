@@ -87,12 +87,53 @@ def bounds(
     lifetimes: Mapping[str, Lifetime] | None = None,
     widths: Mapping[str, int] | None = None,
 ) -> list[Bound]:
-    """Per step, the most rows of state and the lag of its output; refuses a plan that is not safe.
+    """How much state each step holds at most, and how far its output lags.
 
-    ``paces`` and ``lifetimes`` speak of sources and of loops, by name: of a loop they say how many rows go
-    around it, its seeds too, and how soon its own time covers them. ``skew`` is how many ticks one source
-    may be read ahead of another. ``widths`` gives the bytes of a value for columns of any length, by name:
-    bytes are counted where all are known.
+    Parameters
+    ----------
+    node
+        A plan's step: ``stream.node``.
+    paces
+        How many rows each source gives in how many ticks, and how soon its punctuation covers them; of a
+        loop, by its name, how many rows go around it.
+    skew
+        How many ticks one source may be read ahead of another.
+    schemes
+        What punctuation lies in data that no policy speaks for, by source.
+    lifetimes
+        The longest lifetime in ticks, by source or loop.
+    widths
+        The bytes of a value for columns of any length, by name.
+
+    Returns
+    -------
+    list
+        For each step the most rows of state, the lag in ticks, and the bytes where all widths are known.
+
+    Raises
+    ------
+    PlanError
+        Where the plan is not safe.
+
+    Notes
+    -----
+    Users write `Stream.bounds`.
+
+    See Also
+    --------
+    Stream.bounds : the same, of a stream.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import caesura as cz
+    >>> from caesura import contracts
+    >>> clicks = cz.input_stream("clicks", pa.schema([("id", pa.int64())]))
+    >>> counts = clicks.group_by("id").tumbling(10).agg(n=cz.count())
+    >>> paces = {"clicks": contracts.SourceRate(events=100, per=10, within=5)}
+    >>> known = {"schemes": {"clicks": "{[[time:+]]}"}, "lifetimes": {"clicks": 1}}
+    >>> [bound.rows for bound in contracts.bounds(counts.node, paces, **known)]
+    [100, 1200]
     """
     analysis = Analysis(node)
     loops = _loop_names(analysis)

@@ -48,11 +48,49 @@ def check(
 ) -> Verdict:
     """Whether a plan is safe, and if not, why and what would make it so.
 
-    With ``fix`` the verdict has the mended plan too, where a remedy can be applied without more to be said.
+    Parameters
+    ----------
+    node
+        A plan's step: ``stream.node``.
+    schemes
+        What punctuation lies in data that no policy speaks for, by source: ``{"clicks":
+        "{[[time:+]]}"}``.
+    lifetimes
+        The longest lifetime in ticks, or ``"finite"``, by source.
+    bounded_columns
+        Columns that have a bounded set of values, by source.
+    advise
+        Whether remedies are looked for.
+    fix
+        Whether the verdict has the mended plan too, where a remedy can be applied without more to be
+        said.
 
-    By source name: ``schemes`` says what punctuation lies in data that no policy speaks for;
-    ``lifetimes`` gives the longest lifetime in ticks, or "finite"; ``bounded_columns`` names columns
-    that have a bounded set of values.
+    Returns
+    -------
+    Verdict
+        True where all state goes and all output comes; printed, it shows what each step promises, or what
+        grows and what to do.
+
+    Notes
+    -----
+    Users write `Stream.check`. Nothing is run.
+
+    See Also
+    --------
+    Stream.check : the same, of a stream.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import caesura as cz
+    >>> from caesura import contracts
+    >>> clicks = cz.input_stream("clicks", pa.schema([("id", pa.int64())]))
+    >>> counts = clicks.group_by("id").tumbling(10).agg(n=cz.count())
+    >>> bool(contracts.check(counts.node))
+    False
+    >>> known = {"schemes": {"clicks": "{[[time:+]]}"}, "lifetimes": {"clicks": 1}}
+    >>> bool(contracts.check(counts.node, **known))
+    True
     """
     given = Assumptions(schemes or {}, lifetimes or {}, bounded_columns or {})
     analysis = Analysis(node)
@@ -79,7 +117,43 @@ def require_safe(
     lifetimes: Mapping[str, Lifetime] | None = None,
     bounded_columns: Mapping[str, Iterable[str]] | None = None,
 ) -> Verdict:
-    """The verdict on a plan that is to start; raises for an unsafe one, or if told, warns what will grow."""
+    """The verdict on a plan that is to start; refuses one that is not safe.
+
+    Parameters
+    ----------
+    node
+        A plan's step: ``stream.node``.
+    allow_unbounded
+        Whether an unsafe plan is started all the same, with a warning of what will grow.
+    schemes
+        What punctuation lies in data that no policy speaks for, by source: ``{"clicks":
+        "{[[time:+]]}"}``.
+    lifetimes
+        The longest lifetime in ticks, or ``"finite"``, by source.
+    bounded_columns
+        Columns that have a bounded set of values, by source.
+
+    Returns
+    -------
+    Verdict
+        The verdict.
+
+    Raises
+    ------
+    PlanError
+        Where the plan is not safe, with what grows and what helps.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import caesura as cz
+    >>> from caesura import contracts
+    >>> clicks = cz.input_stream("clicks", pa.schema([("id", pa.int64())]))
+    >>> counts = clicks.group_by("id").tumbling(10).agg(n=cz.count())
+    >>> known = {"schemes": {"clicks": "{[[time:+]]}"}, "lifetimes": {"clicks": 1}}
+    >>> contracts.require_safe(counts.node, **known).safe
+    True
+    """
     verdict = check(
         node,
         schemes=schemes,
@@ -103,10 +177,37 @@ def adequate(
     bounded_columns: Mapping[str, Iterable[str]] | None = None,
     limit: int = 3,
 ) -> list[dict[str, Scheme]]:
-    """Which source punctuation would make the plan safe: the least sets of additions, fewest first.
+    """Which punctuation of sources would make the plan safe.
 
-    An empty addition means that the plan is safe as it is; an empty list that no set of up to ``limit``
-    templates helps.
+    Parameters
+    ----------
+    node
+        A plan's step: ``stream.node``.
+    schemes
+        What punctuation lies in data that no policy speaks for, by source: ``{"clicks":
+        "{[[time:+]]}"}``.
+    lifetimes
+        The longest lifetime in ticks, or ``"finite"``, by source.
+    bounded_columns
+        Columns that have a bounded set of values, by source.
+    limit
+        How many templates at most are added.
+
+    Returns
+    -------
+    list
+        The least sets of additions, fewest first, each as a scheme by source. An empty addition means
+        that the plan is safe as it is; an empty list that nothing up to the limit helps.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import caesura as cz
+    >>> from caesura import contracts
+    >>> clicks = cz.input_stream("clicks", pa.schema([("id", pa.int64())]))
+    >>> counts = clicks.group_by("id").tumbling(10).agg(n=cz.count())
+    >>> [{name: str(s) for name, s in one.items()} for one in contracts.adequate(counts.node)]
+    [{'clicks': '{[[time:-, id:#]]}'}]
     """
     analysis = Analysis(node)
     given = Assumptions(schemes or {}, lifetimes or {}, bounded_columns or {})

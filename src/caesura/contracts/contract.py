@@ -55,7 +55,29 @@ class Contract:
 
     @staticmethod
     def parse(text: str) -> Contract:
-        """Reads `<In1={...}, In2={...}, Out={...}, Feedback.In=any, Feedback.Out=none>`."""
+        """A contract from its text.
+
+        Parameters
+        ----------
+        text
+            ``<In1={...}, In2={...}, Out={...}, Feedback.In=any, Feedback.Out=none>``.
+
+        Returns
+        -------
+        Contract
+            The contract.
+
+        Raises
+        ------
+        ContractError
+            Where it is no such text.
+
+        Examples
+        --------
+        >>> from caesura.contracts import Contract, Scheme, Template
+        >>> print(Contract.parse("<In={[[a:+]]}, Out={[[a:+]]}>"))
+        <In={[[a:+]]}, Out={[[a:+]]}>
+        """
         fields: dict[str, dict[int, Scheme]] = {}
         for name, number, body in _FIELD.findall(text):
             fields.setdefault(name, {})[int(number or 1)] = Scheme.parse(body)
@@ -90,23 +112,77 @@ class Contract:
 def covered(feedback: Template, ins: Iterable[Scheme]) -> bool:
     """Whether some template of every input has each mark of a feedback template.
 
-    Then every guard that such feedback mounts goes in time. A `+` covers a `#`: progress passes the value.
+    Parameters
+    ----------
+    feedback
+        The form of the feedback.
+    ins
+        What the inputs promise. A ``+`` covers a ``#``: progress passes the value.
 
-    >>> f = Template.parse("[[a:+, b:-]]")
-    >>> covered(f, [Scheme.parse("{[[a:+, b:-]]}")]), covered(f, [Scheme.parse("{[[a:-, b:#]]}")])
-    (True, False)
+    Returns
+    -------
+    bool
+        True or False. Where it is true, every guard that such feedback puts up goes in time.
+
+    Examples
+    --------
+    >>> from caesura.contracts import Scheme, Template, covered
+    >>> covered(Template.parse("[[a:#]]"), [Scheme.parse("{[[a:+]]}")])
+    True
     """
     return all(any(template.implies(feedback) for template in scheme) for scheme in ins)
 
 
 def mounted(contract: Contract, feedback: Template, output: int = 0) -> bool:
-    """Whether a guard is put up for such feedback: it is taken, and punctuation will remove the guard."""
+    """Whether a guard is put up for such feedback.
+
+    Parameters
+    ----------
+    contract
+        The step's contract.
+    feedback
+        The form of the feedback.
+    output
+        The number of the output that it comes in at.
+
+    Returns
+    -------
+    bool
+        True where it is taken, and punctuation will remove the guard.
+
+    Examples
+    --------
+    >>> from caesura.contracts import Contract, Scheme, Template
+    >>> contract = Contract.parse("<In={[[a:+]]}, Out={[[a:+]]}, Feedback.In={[[a:+]]}>")
+    >>> from caesura.contracts import mounted
+    >>> mounted(contract, Template.parse("[[a:+]]"))
+    True
+    """
     taken = contract.feedback_in[output]
     return (taken.kind == "any" or feedback in taken) and covered(feedback, contract.ins)
 
 
 def match(antecedent: Scheme, subsequent: Scheme) -> bool:
-    """Table 5.1: whether what the antecedent takes fits what the subsequent sends."""
+    """Whether what one step takes fits what another sends.
+
+    Parameters
+    ----------
+    antecedent
+        What is taken.
+    subsequent
+        What is sent.
+
+    Returns
+    -------
+    bool
+        True or False.
+
+    Examples
+    --------
+    >>> from caesura.contracts import ANY_SCHEME, NONE, match
+    >>> match(ANY_SCHEME, NONE), match(NONE, ANY_SCHEME)
+    (True, False)
+    """
     if antecedent.kind == "any" or subsequent.kind == "none":
         return True
     return antecedent.kind == "some" and antecedent == subsequent

@@ -43,7 +43,27 @@ class GeneralForm:
 
     @staticmethod
     def parse(name: str, text: str) -> GeneralForm:
-        """Reads `<In=PS, Out=PS>` or the forms that name groups of attributes."""
+        """A form from its text.
+
+        Parameters
+        ----------
+        name
+            What it is called.
+        text
+            ``<In=PS, Out=PS>``, or with names for groups of attributes: ``<In={[[G:+, A:-]]},
+            Out={[[G:+]]}>``.
+
+        Returns
+        -------
+        GeneralForm
+            The form.
+
+        Examples
+        --------
+        >>> from caesura.contracts import GeneralForm, Scheme
+        >>> print(GeneralForm.parse("copy", "<In=PS, Out=PS>"))
+        copy = <In=PS, Out=PS>
+        """
         fields = _FIELD.findall(text)
         ins = tuple(_side(body) for what, body in fields if what.startswith("In"))
         outs = [_side(body) for what, body in fields if what == "Out"]
@@ -57,14 +77,54 @@ class GeneralForm:
         return f"{self.name} = <{', '.join([*sides, f'Out={self.out}'])}>"
 
     def bind(self, schemes: Mapping[str, Scheme] | None = None, /, **groups: Iterable[str]) -> Contract:
-        """The contract for given schemes and groups; a name that is no group is an attribute."""
+        """The contract for given schemes and groups.
+
+        Parameters
+        ----------
+        schemes
+            A scheme for each variable.
+        **groups
+            The attributes of each group; a name that is no group is an attribute.
+
+        Returns
+        -------
+        Contract
+            The contract.
+
+        Examples
+        --------
+        >>> from caesura.contracts import GeneralForm, Scheme
+        >>> keyed = GeneralForm.parse("keyed", "<In={[[G:+, A:-]]}, Out={[[G:+]]}>")
+        >>> print(keyed.bind(G=["id"], A=["v"]))
+        <In={[[id:+, v:-]]}, Out={[[id:+]]}>
+        """
         known = {name: tuple(attributes) for name, attributes in groups.items()}
         bound = schemes or {}
         ins = tuple(_bound(side, bound, known) for side in self.ins)
         return Contract(ins, (_bound(self.out, bound, known),))
 
     def on(self, *given: Scheme, **groups: Iterable[str]) -> Contract | None:
-        """The contract that the form offers for these input schemes; None where it offers none."""
+        """The contract that the form offers for some input schemes.
+
+        Parameters
+        ----------
+        *given
+            A scheme for each input.
+        **groups
+            The attributes of each group.
+
+        Returns
+        -------
+        Contract or None
+            The contract; None where it offers none.
+
+        Examples
+        --------
+        >>> from caesura.contracts import GeneralForm, Scheme
+        >>> copy = GeneralForm.parse("copy", "<In=PS, Out=PS>")
+        >>> print(copy.on(Scheme.parse("{[[a:+]]}")))
+        <In={[[a:+]]}, Out={[[a:+]]}>
+        """
         if len(given) != len(self.ins):
             return None
         schemes = {

@@ -46,7 +46,31 @@ class LiveWatch(Watch):
 
 
 def watch_sources(cells: Iterable[Tapped], verdict: Verdict) -> dict[str, LiveWatch]:
-    """Listens to every source that the caller or its policy speaks for; ask each to `close` at the end."""
+    """Listens to every source that the caller or its policy speaks for.
+
+    Parameters
+    ----------
+    cells
+        The steps of a running query.
+    verdict
+        What `check` said of its plan.
+
+    Returns
+    -------
+    dict
+        A watch for each source, by name; ask each to ``close`` at the end.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import caesura as cz
+    >>> from caesura import contracts
+    >>> clicks = cz.input_stream("clicks", pa.schema([("id", pa.int64())]))
+    >>> verdict = contracts.check(clicks.node, schemes={"clicks": "{[[time:+]]}"})
+    >>> watches = contracts.watch_sources(clicks.query().graph.cells, verdict)
+    >>> list(watches)
+    ['clicks']
+    """
     steps = {step.node.fingerprint: step for step in verdict.steps if step.origin in ("declared", "given")}
     watches: dict[str, LiveWatch] = {}
     for cell in cells:

@@ -37,15 +37,80 @@ class Offering:
 
     @staticmethod
     def of(node: Node) -> Offering:
-        """What a step of a plan offers."""
+        """What a step of a plan offers.
+
+        Parameters
+        ----------
+        node
+            A plan's step.
+
+        Returns
+        -------
+        Offering
+            All its contracts, as the rule that gives them.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> import caesura as cz
+        >>> from caesura.contracts import Offering, Scheme
+        >>> clicks = cz.input_stream("clicks", pa.schema([("id", pa.int64())]))
+        >>> offering = Offering.of(clicks.where("id > 3").node)
+        >>> print(offering)
+        <In=PS, Out=PS[time, id]>
+        """
         return Offering(rule_of(node))
 
     def on(self, *schemes: Scheme, ends: Sequence[Ends] = ()) -> Derived:
-        """The contract for these input schemes, and the guarantees it cannot give."""
+        """The contract for some input schemes, and the guarantees that it cannot give.
+
+        Parameters
+        ----------
+        *schemes
+            What each input promises.
+        ends
+            What is known of the ends of each input's lifetimes.
+
+        Returns
+        -------
+        Derived
+            The contract and what is not met.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> import caesura as cz
+        >>> from caesura.contracts import Offering, Scheme
+        >>> clicks = cz.input_stream("clicks", pa.schema([("id", pa.int64())]))
+        >>> offering = Offering.of(clicks.where("id > 3").node)
+        >>> print(offering.on(Scheme.parse("{[[time:+, id:-]]}")).contract)
+        <In={[[time:+, id:-]]}, Out={[[time:+, id:-]]}, Feedback.In=any, Feedback.Out=none>
+        """
         return derive(self.rule, schemes, ends)
 
     def passes(self, port: int) -> dict[str, str]:
-        """The attributes of an input on which punctuation passes, each with its name behind the step."""
+        """The attributes of an input on which punctuation passes.
+
+        Parameters
+        ----------
+        port
+            The number of the input.
+
+        Returns
+        -------
+        dict
+            Each with its name behind the step.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> import caesura as cz
+        >>> from caesura.contracts import Offering, Scheme
+        >>> clicks = cz.input_stream("clicks", pa.schema([("id", pa.int64())]))
+        >>> offering = Offering.of(clicks.where("id > 3").node)
+        >>> offering.passes(0)
+        {'time': 'time', 'id': 'id'}
+        """
         found: dict[str, str] = {}
         names = self.rule.inputs[port]
         for name in names:

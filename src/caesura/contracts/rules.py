@@ -58,7 +58,27 @@ _rules: dict[type[Node], Callable[[Node], Rule]] = {}
 
 
 def register(kind: type[Node], rule: Callable[[Node], Rule]) -> None:
-    """Lets a kind of step say its own rule instead of `carry` and `holds`."""
+    """Lets a kind of step say its own rule instead of ``carry`` and ``holds``.
+
+    Parameters
+    ----------
+    kind
+        The class of the step.
+    rule
+        What makes a rule of such a step.
+
+    Raises
+    ------
+    PlanError
+        Where the kind has a rule already.
+
+    Examples
+    --------
+    >>> from caesura.contracts import Offering, register
+    >>> class Sieve:
+    ...     inputs = ()
+    >>> register(Sieve, lambda node: Offering.of(node.inputs[0]).rule)
+    """
     if kind in _rules:
         raise PlanError(f"'{kind.__name__}' has a contract rule already.", remedy="Register it once.")
     _rules[kind] = rule

@@ -148,7 +148,24 @@ class Verdict:
         return "\n".join(lines + (["", *self.notes] if self.notes else []))
 
     def drawn(self) -> Iterator[str]:
-        """The plan with what each edge promises."""
+        """The plan with what each edge promises.
+
+        Returns
+        -------
+        Iterator
+            Lines.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> import caesura as cz
+        >>> from caesura import contracts
+        >>> clicks = cz.input_stream("clicks", pa.schema([("id", pa.int64())]))
+        >>> counts = clicks.group_by("id").tumbling(10).agg(n=cz.count())
+        >>> verdict = contracts.check(counts.node, schemes={"clicks": "{[[time:+]]}"})
+        >>> next(iter(verdict.drawn()))
+        'r0 := input: clicks'
+        """
         for step in self.steps:
             inputs = " ".join(f"r{i}" for i in step.inputs)
             text = shown(step.node.describe())
@@ -160,7 +177,23 @@ class Verdict:
                     yield f"      tells r{step.inputs[port]} what will be ignored, by {promised(sent)}"
 
     def refuse(self) -> None:
-        """Raises for an unsafe plan, with what grows and what helps."""
+        """Raises for an unsafe plan, with what grows and what helps.
+
+        Raises
+        ------
+        PlanError
+            Where the plan is not safe.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> import caesura as cz
+        >>> from caesura import contracts
+        >>> clicks = cz.input_stream("clicks", pa.schema([("id", pa.int64())]))
+        >>> counts = clicks.group_by("id").tumbling(10).agg(n=cz.count())
+        >>> known = {"schemes": {"clicks": "{[[time:+]]}"}, "lifetimes": {"clicks": 1}}
+        >>> contracts.check(counts.node, **known).refuse()
+        """
         if self.safe:
             return
         helps = "; or ".join(str(r) for r in self.remedies[:3]) or "Punctuate a source on what it lacks"
@@ -174,7 +207,31 @@ class Verdict:
 
     @strict
     def witness(self, events: int, *, repeat: int = 1) -> Iterator[tuple[str, Item]]:
-        """A stream that obeys what the sources declare and makes an unsafe plan grow, by source."""
+        """A stream that obeys what the sources declare and makes an unsafe plan grow.
+
+        Parameters
+        ----------
+        events
+            How many events each source gives.
+        repeat
+            How often each value comes: some steps give results only for values that come more than once.
+
+        Returns
+        -------
+        Iterator
+            Pairs of a source's name and an item, in the order in which they are to be fed.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> import caesura as cz
+        >>> from caesura import contracts
+        >>> clicks = cz.input_stream("clicks", pa.schema([("id", pa.int64())]))
+        >>> counts = clicks.group_by("id").tumbling(10).agg(n=cz.count())
+        >>> verdict = contracts.check(counts.node)
+        >>> [name for name, item in verdict.witness(2)]
+        ['clicks', 'clicks', 'clicks', 'clicks']
+        """
         from caesura.contracts.witness import witness
 
         return witness(self, events, repeat=repeat)

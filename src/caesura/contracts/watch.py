@@ -56,7 +56,22 @@ class Watch:
         self.open = {template: [] for template in self.scheme}
 
     def append(self, item: Item) -> None:
-        """Takes one item; by this name a watch can stand where items are collected."""
+        """Takes one item; by this name a watch can stand where items are collected.
+
+        Parameters
+        ----------
+        item
+            A page or punctuation.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> from caesura.contracts import Scheme, obeys
+        >>> watch = obeys([], Scheme.parse("{[[time:+, id:-]]}"))
+        >>> watch.append(cz.cti(5))
+        >>> watch.obeyed
+        True
+        """
         if isinstance(item, Page):
             self._hold(item)
         elif item.intent is Intent.DEFINITE:
@@ -64,7 +79,22 @@ class Watch:
                 self._cover(pattern)
 
     def see(self, items: Iterable[Item]) -> None:
-        """Takes items in order."""
+        """Takes items in order.
+
+        Parameters
+        ----------
+        items
+            Pages and punctuation.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> from caesura.contracts import Scheme, obeys
+        >>> watch = obeys([], Scheme.parse("{[[time:+, id:-]]}"))
+        >>> watch.see([cz.definite(id=3)])
+        >>> watch.obeyed
+        False
+        """
         for item in items:
             self.append(item)
 
@@ -110,7 +140,21 @@ class Watch:
         return not self.strangers and self.waiting == 0
 
     def report(self) -> str:
-        """What is against the scheme, a line each; empty where nothing is."""
+        """What is against the scheme.
+
+        Returns
+        -------
+        str
+            A line each; empty where nothing is.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> from caesura.contracts import Scheme, obeys
+        >>> watch = obeys([], Scheme.parse("{[[time:+, id:-]]}"))
+        >>> watch.report()
+        ''
+        """
         lines = [f"the punctuation '{p}' has none of the forms {self.scheme}" for p in self.strangers]
         for template, waiting in self.open.items():
             count = sum(len(page) for page, _ in waiting)
@@ -122,7 +166,25 @@ class Watch:
         return "\n".join(lines)
 
     def refuse(self, source: str) -> None:
-        """Raises for a source whose punctuation is not what it declared."""
+        """Raises for a source whose punctuation is not what it declared.
+
+        Parameters
+        ----------
+        source
+            The source's name.
+
+        Raises
+        ------
+        StreamError
+            With the punctuation that no template has.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> from caesura.contracts import Scheme, obeys
+        >>> watch = obeys([], Scheme.parse("{[[time:+, id:-]]}"))
+        >>> watch.refuse("clicks")
+        """
         if self.strangers:
             raise StreamError(
                 f"the source '{source}' declares {self.scheme}, but gave '{self.strangers[0]}'.",
@@ -130,7 +192,29 @@ class Watch:
             )
 
     def close(self, source: str) -> None:
-        """Raises also for events that the source never covered; call it when the input has ended."""
+        """Raises also for events that the source never covered.
+
+        Parameters
+        ----------
+        source
+            The source's name.
+
+        Raises
+        ------
+        StreamError
+            With what was not covered.
+
+        Notes
+        -----
+        Call it when the input has ended.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> from caesura.contracts import Scheme, obeys
+        >>> watch = obeys([], Scheme.parse("{[[time:+, id:-]]}"))
+        >>> watch.close("clicks")
+        """
         self.refuse(source)
         if self.waiting:
             raise StreamError(
@@ -140,7 +224,35 @@ class Watch:
 
 
 def obeys(items: Sequence[Item], scheme: Scheme, reading: Reading = "exact") -> Watch:
-    """A watch that has seen a recorded stream; ask it for `obeyed` and `report()`."""
+    """Whether a recorded stream keeps to its scheme.
+
+    Parameters
+    ----------
+    items
+        Pages and punctuation, as they came.
+    scheme
+        What was declared.
+    reading
+        ``"exact"``: punctuation has the form of a template; other readings also take what says more or
+        less.
+
+    Returns
+    -------
+    Watch
+        A watch that has seen it: ask it for ``obeyed`` and ``report()``.
+
+    Examples
+    --------
+    >>> import caesura as cz
+    >>> from caesura.contracts import Scheme, obeys
+    >>> items = cz.parse('''
+    ...  LE RE | id |
+    ...   1 2  | 7  | +
+    ...  -- definite: time < 5 --
+    ... ''')
+    >>> obeys(items, Scheme.parse("{[[time:+, id:-]]}")).obeyed
+    True
+    """
     watch = Watch(scheme, reading)
     watch.see(items)
     return watch

@@ -57,9 +57,32 @@ class _Shape:
 
 
 def witness(verdict: Verdict, events: int, *, repeat: int = 1) -> Iterator[tuple[str, Item]]:
-    """Items for each source, by its name, in the order in which they are to be fed.
+    """A stream that obeys what the sources declare and makes an unsafe plan grow.
 
-    Some steps give results only for values that come more than once: let each ``repeat``.
+    Parameters
+    ----------
+    verdict
+        What `check` said of the plan.
+    events
+        How many events each source gives.
+    repeat
+        How often each value comes.
+
+    Returns
+    -------
+    Iterator
+        Pairs of a source's name and an item, in the order in which they are to be fed.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import caesura as cz
+    >>> from caesura import contracts
+    >>> clicks = cz.input_stream("clicks", pa.schema([("id", pa.int64())]))
+    >>> counts = clicks.group_by("id").tumbling(10).agg(n=cz.count())
+    >>> verdict = contracts.check(counts.node)
+    >>> [name for name, item in contracts.witness(verdict, 2)]
+    ['clicks', 'clicks', 'clicks', 'clicks']
     """
     sources = [step for step in verdict.steps if step.origin is not None]
     shape = _Shape(repeat, max((_rows_per_tick(step) for step in verdict.steps), default=1))

@@ -46,12 +46,53 @@ class Scheme:
 
     @staticmethod
     def of(*templates: Template) -> Scheme:
-        """The scheme of these templates; NONE without any."""
+        """The scheme of some templates.
+
+        Parameters
+        ----------
+        *templates
+            What forms of punctuation a stream gives.
+
+        Returns
+        -------
+        Scheme
+            The scheme; NONE without any.
+
+        Examples
+        --------
+        >>> from caesura.contracts import Scheme, Template
+        >>> print(Scheme.of(Template.over(["time", "id"], time="+")))
+        {[[time:+, id:-]]}
+        """
         return Scheme(frozenset(templates)) if templates else NONE
 
     @staticmethod
     def parse(text: str, names: Iterable[str] | None = None) -> Scheme:
-        """Reads `{[[...]], [[...]]}`, `any` or `none`; unknown columns are refused where names are given."""
+        """A scheme from its text.
+
+        Parameters
+        ----------
+        text
+            ``{[[...]], [[...]]}``, ``any`` or ``none``.
+        names
+            The attributes of the schema; others are refused where it is given.
+
+        Returns
+        -------
+        Scheme
+            The scheme.
+
+        Raises
+        ------
+        ContractError
+            Where it is no such text, or names another attribute.
+
+        Examples
+        --------
+        >>> from caesura.contracts import Scheme, Template
+        >>> print(Scheme.parse("{[[time:+]]}", ["time", "id"]))
+        {[[time:+, id:-]]}
+        """
         stripped = text.strip()
         if stripped in _WORDS:
             return Scheme(frozenset(), _WORDS[stripped])
@@ -82,11 +123,25 @@ class Scheme:
         return " and ".join(t.in_words for t in self) if self.kind == "some" else "no punctuation"
 
     def admits(self, pattern: Pattern) -> bool:
-        """Whether a punctuation has the form of a template, or says less than one; its end always may.
+        """Whether a punctuation has the form of a template, or says less than one.
 
-        >>> given = Scheme.parse("{[[time:-, id:#]]}")
-        >>> [given.admits(p) for p in (Pattern(id=7), Pattern.before(5), Pattern())]
-        [True, False, True]
+        Parameters
+        ----------
+        pattern
+            The punctuation's pattern.
+
+        Returns
+        -------
+        bool
+            True or False; the end of a stream is always admitted.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> from caesura.contracts import Scheme, Template
+        >>> scheme = Scheme.parse("{[[time:+, id:-]]}")
+        >>> scheme.admits(cz.cti(5).pattern), scheme.admits(cz.definite(id=3).pattern)
+        (True, False)
         """
         if not pattern.attributes or self.kind == "any":
             return True
@@ -99,13 +154,39 @@ class Scheme:
     def least(self) -> Scheme:
         """Without the templates that another one says already.
 
-        >>> print(Scheme.parse("{[[a:+, b:-]], [[a:+, b:#]]}").least())
-        {[[a:+, b:-]]}
+        Returns
+        -------
+        Scheme
+            The scheme.
+
+        Examples
+        --------
+        >>> from caesura.contracts import Scheme, Template
+        >>> print(Scheme.parse("{[[time:+, id:-]], [[time:+, id:#]]}").least())
+        {[[time:+, id:-]]}
         """
         return Scheme.of(*minimal(self.templates)) if self.kind == "some" else self
 
     def implies(self, other: Scheme) -> bool:
-        """Whether a stream with this scheme covers all that one with the other does."""
+        """Whether a stream with this scheme covers all that one with the other does.
+
+        Parameters
+        ----------
+        other
+            The other scheme.
+
+        Returns
+        -------
+        bool
+            True or False.
+
+        Examples
+        --------
+        >>> from caesura.contracts import Scheme, Template
+        >>> scheme = Scheme.parse("{[[time:+, id:-]]}")
+        >>> scheme.implies(Scheme.parse("none"))
+        True
+        """
         return all(any(mine.implies(t) for mine in self.templates) for t in other.templates)
 
 

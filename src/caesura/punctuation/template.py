@@ -56,16 +56,50 @@ class Template:
 
     @staticmethod
     def over(names: Iterable[str], **marked: str) -> Template:
-        """A template over these attributes; those not given are '-'.
+        """A template over attributes.
 
-        >>> print(Template.over(["time", "id"], id="#"))
-        [[time:-, id:#]]
+        Parameters
+        ----------
+        names
+            The attributes of the schema.
+        **marked
+            For each attribute ``+`` (up to here) or ``#`` (these values).
+
+        Returns
+        -------
+        Template
+            The template; attributes that are not given are ``-``.
+
+        Examples
+        --------
+        >>> from caesura.contracts import Template
+        >>> print(Template.over(["time", "id"], time="+"))
+        [[time:+, id:-]]
         """
         return Template.of(names, marked)
 
     @staticmethod
     def of(names: Iterable[str], marked: Mapping[str, str]) -> Template:
-        """A template over these attributes, from a mapping of marks."""
+        """A template over attributes, from a mapping of marks.
+
+        Parameters
+        ----------
+        names
+            The attributes of the schema.
+        marked
+            For each attribute ``+`` (up to here) or ``#`` (these values).
+
+        Returns
+        -------
+        Template
+            The template; attributes that are not given are ``-``.
+
+        Examples
+        --------
+        >>> from caesura.contracts import Template
+        >>> print(Template.of(["time", "id"], {"id": "#"}))
+        [[time:-, id:#]]
+        """
         known = tuple(names)
         for name in marked:
             if name not in known:
@@ -76,7 +110,31 @@ class Template:
 
     @staticmethod
     def parse(text: str, names: Iterable[str] | None = None) -> Template:
-        """Reads the thesis' syntax; over given names, in any order, the missing ones are '-'."""
+        """A template from its text.
+
+        Parameters
+        ----------
+        text
+            ``[[time:+, id:-]]``.
+        names
+            The attributes of the schema, in which missing ones are ``-``; without it, those of the text.
+
+        Returns
+        -------
+        Template
+            The template.
+
+        Raises
+        ------
+        ContractError
+            Where it is no such text, or names another attribute.
+
+        Examples
+        --------
+        >>> from caesura.contracts import Template
+        >>> print(Template.parse("[[time:+]]", ["time", "id"]))
+        [[time:+, id:-]]
+        """
         inner = _BRACKETS.fullmatch(text.strip())
         if inner is None:
             raise ContractError(f"'{text}' is no template.", remedy="Write one like [[a:+, b:#, c:-]].")
@@ -131,7 +189,26 @@ class Template:
         return " with ".join(f"{how[mark]} '{name}'" for name, mark in self.marked.items())
 
     def conforms(self, pattern: Pattern) -> bool:
-        """Whether a punctuation has this form."""
+        """Whether a punctuation has this form.
+
+        Parameters
+        ----------
+        pattern
+            The punctuation's pattern.
+
+        Returns
+        -------
+        bool
+            True or False.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> from caesura.contracts import Template
+        >>> on_time = Template.over(["time", "id"], time="+")
+        >>> on_time.conforms(cz.cti(5).pattern)
+        True
+        """
         for name in pattern.attributes:
             if name not in self.names:
                 raise ContractError(
@@ -143,18 +220,68 @@ class Template:
     def implies(self, other: Template) -> bool:
         """Whether a punctuation of this form says at least as much as one of the other.
 
-        >>> Template.parse("[[a:+, b:-]]").implies(Template.parse("[[a:+, b:#]]"))
+        Parameters
+        ----------
+        other
+            The other template.
+
+        Returns
+        -------
+        bool
+            True or False.
+
+        Examples
+        --------
+        >>> from caesura.contracts import Template
+        >>> on_time = Template.over(["time", "id"], time="+")
+        >>> on_time.implies(Template.over(["time", "id"], time="+", id="#"))
         True
         """
         return all(_gives(mark, other[name]) for name, mark in self.marked.items())
 
     def both(self, other: Template) -> Template:
-        """The form of what two punctuations say together; `<= 5` and `= 3` say `= 3`."""
+        """The form of what two punctuations say together.
+
+        Parameters
+        ----------
+        other
+            The other template.
+
+        Returns
+        -------
+        Template
+            The template; ``<= 5`` and ``= 3`` say ``= 3``.
+
+        Examples
+        --------
+        >>> from caesura.contracts import Template
+        >>> on_time = Template.over(["time", "id"], time="+")
+        >>> print(on_time.both(Template.over(["time", "id"], id="#")))
+        [[time:+, id:#]]
+        """
         names = [*self.names, *(n for n in other.names if n not in self.names)]
         return Template(tuple((n, _joined(self[n], other[n])) for n in names))
 
     def over_names(self, names: Iterable[str]) -> Template | None:
-        """The same marks over another schema; None where one would be lost."""
+        """The same marks over another schema.
+
+        Parameters
+        ----------
+        names
+            The attributes of that schema.
+
+        Returns
+        -------
+        Template or None
+            The template; None where a mark would be lost.
+
+        Examples
+        --------
+        >>> from caesura.contracts import Template
+        >>> on_time = Template.over(["time", "id"], time="+")
+        >>> print(on_time.over_names(["time", "v"]))
+        [[time:+, v:-]]
+        """
         known = tuple(names)
         return Template.of(known, dict(self.marked)) if set(self.marked) <= set(known) else None
 
