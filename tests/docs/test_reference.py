@@ -179,6 +179,24 @@ def test_a_step_tells_its_promises_state_feedback_and_place_on_spark(page: str) 
     assert missing == {}
 
 
+def neighbours(function: Callable[..., Any]) -> list[Any]:
+    """What a docstring says to see also; names are those of the package, or whole."""
+    names = re.findall(r"^(\S+) : ", section(inspect.getdoc(function) or "", "See Also"), re.MULTILINE)
+    whole = (name if name.startswith("caesura.") else f"caesura.{name}" for name in names)
+    return [inspect.unwrap(found(name)) for name in whole]
+
+
+def test_who_is_to_be_seen_also_says_so_too() -> None:
+    told = {inspect.unwrap(f): name for page in (*STEPS, *OTHERS) for name, f in documented(page)}
+    one_way = [
+        (name, told[other])
+        for function, name in told.items()
+        for other in neighbours(function)
+        if other in told and function not in neighbours(other)
+    ]
+    assert one_way == []
+
+
 def test_every_method_of_a_stream_stands_on_a_page() -> None:
     there = {inspect.unwrap(f) for page in REFERENCE.glob("*.md") for _, f in documented(page.stem)}
     for thing in (cz.Stream, api.Grouped, api.Windowed, api.AliveRows, api.OverRows):

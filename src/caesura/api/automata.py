@@ -104,6 +104,7 @@ def automaton(
     See Also
     --------
     Stream.match : patterns with values, and automata.
+    api.Grouped.match : over each group alone.
     arc : a move of an automaton.
 
     Examples

@@ -136,6 +136,7 @@ def cti(t: int) -> Punctuation:
     See Also
     --------
     definite : promises on other columns.
+    Pattern.before : the same as a pattern.
 
     Examples
     --------

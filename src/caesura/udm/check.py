@@ -94,6 +94,10 @@ def check_module(
         True where nothing was found; printed, it shows for each broken promise the shortest window that
         breaks it.
 
+    See Also
+    --------
+    caesura.uda : what is tried.
+
     Examples
     --------
     >>> import caesura as cz

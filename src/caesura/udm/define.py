@@ -81,6 +81,7 @@ def uda(target: Any = None, /, **options: Any) -> Any:
     --------
     udo : any number of rows per window.
     udm.check_module : tries whether it holds what it promises.
+    api.Windowed.agg : where it stands in a query.
 
     Examples
     --------
@@ -137,6 +138,8 @@ def udo(target: Any = None, /, **options: Any) -> Any:
     See Also
     --------
     uda : one value per window.
+    api.Windowed.apply : where it stands in a query.
+    api.AliveRows.apply : over what is alive.
 
     Examples
     --------
