@@ -12,12 +12,15 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SMOKE = Path(__file__).with_name("smoke.py")
 PYTHONS = ("3.11", "3.12", "3.13")
 RESOLUTIONS = ("lowest-direct", "highest")
+SPARKS = ("pyspark==4.2.*", "pyspark>=4.3")
 LARGEST = 3_000_000
 """Bytes that the wheel may have."""
 
@@ -73,10 +76,12 @@ def environment(name: str, folder: Path, *packages: str) -> Path:
     return home / "bin"
 
 
-def fresh_notebook(built: Path, folder: Path) -> subprocess.CompletedProcess[str]:
-    """A notebook whose first cell is ``pip install``, on a kernel that has nothing."""
-    tools = environment("notebook", folder, "nbclient", "ipykernel")
-    call = [str(tools / "python"), str(SMOKE.with_name("notebook.py")), str(built), str(folder)]
+def fresh_notebook(built: Path, folder: Path, spark: str) -> subprocess.CompletedProcess[str]:
+    """A notebook whose first cell is ``pip install``, on a kernel that has nothing, with such a Spark."""
+    tools = environment(f"notebook-{spark}", folder, "nbclient", "ipykernel")
+    work = folder / f"work-{spark}"
+    work.mkdir()
+    call = [str(tools / "python"), str(SMOKE.with_name("notebook.py")), str(built), spark, str(work)]
     plain = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
     path = os.pathsep.join([str(tools), plain["PATH"]])
     return subprocess.run(call, capture_output=True, text=True, timeout=1800, env={**plain, "PATH": path})
@@ -122,7 +127,9 @@ def main() -> None:
                 failed += done.returncode != 0
                 if done.returncode:
                     print(done.stderr)
-        for what, tried in (("a fresh notebook", fresh_notebook), ("pyright", typed)):
+        tries: dict[str, Callable[[Path, Path], subprocess.CompletedProcess[str]]] = {"pyright": typed}
+        tries |= {f"a fresh notebook, {s}": partial(fresh_notebook, spark=s) for s in SPARKS}
+        for what, tried in tries.items():
             done = tried(built, folder)
             print(f"{what}: {done.stdout.strip() or 'failed'}", flush=True)
             failed += done.returncode != 0

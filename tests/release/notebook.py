@@ -1,6 +1,6 @@
 """A notebook on a fresh kernel, whose first cell installs the wheel: run by a Python with nbclient alone.
 
-``python notebook.py WHEEL FOLDER``; prints what the last cell printed.
+``python notebook.py WHEEL SPARK FOLDER``, as in "pyspark==4.2.*"; prints what the last cell printed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import nbformat
 from nbclient import NotebookClient
 
 CELLS = [
-    "%pip install --quiet '{wheel}[spark]'",
+    "%pip install --quiet '{wheel}[spark]' '{spark}'",
     """
 import caesura as cz
 
@@ -24,6 +24,19 @@ readings = cz.from_spark(frame, time="ts", punctuate=cz.delay(8))
 speeds = readings.group_by("segment").tumbling(10).agg(speed=cz.avg("speed"), n=cz.count())
 """,
     "speeds.check()",
+    """
+import pyspark
+batch = speeds.run_batch(spark, output="final")
+assert batch.table().num_rows == 3, batch
+""",
+    """
+frame.write.parquet("incoming")
+files = cz.read.parquet("incoming", time="ts", punctuate=cz.delay(100))
+counts = files.group_by("segment").tumbling(10).agg(n=cz.count())
+with counts.start(spark, checkpoint="checkpoint", sink="out", trigger="available") as query:
+    query.wait()
+    assert sorted(query.table()["n"].to_pylist()) == [1, 1, 2], query.table()
+""",
     "speeds.to_spark(spark, output='final').toPandas()",
     """
 named = [dict(zip(("ts", "segment", "speed"), row)) for row in rows]
@@ -37,15 +50,16 @@ there = sorted(tuple(row) for row in speeds.to_spark(spark, output="final").sele
 here = sorted(tuple(row.values()) for row in same.run(output="final").table().select(names).to_pylist())
 spark.stop()
 assert there == here and len(here) == 3, (there, here)
-print(f"{len(here)} rows, the same on Spark and in the kernel")
+print(f"{len(here)} rows, the same on Spark {pyspark.__version__} and in the kernel")
 """,
 ]
 
 
-def main(wheel: str, folder: str) -> None:
+def main(wheel: str, spark: str, folder: str) -> None:
     """Runs the cells; a cell that fails ends the process with its error."""
     book = nbformat.v4.new_notebook()
-    book.cells = [nbformat.v4.new_code_cell(cell.strip().replace("{wheel}", wheel)) for cell in CELLS]
+    texts = [cell.strip().replace("{wheel}", wheel).replace("{spark}", spark) for cell in CELLS]
+    book.cells = [nbformat.v4.new_code_cell(text) for text in texts]
     NotebookClient(book, timeout=900, resources={"metadata": {"path": folder}}).execute()
     print(book.cells[-1].outputs[-1]["text"].strip())
 

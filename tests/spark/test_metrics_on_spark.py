@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,39 @@ import caesura as cz
 from caesura.errors import StreamError
 from caesura.io.places import Place
 from caesura.runtime.metrics.saved_status import SavedFigures
+from caesura.spark import StatusListener
+
+
+def _descriptions(spark: Any) -> set[str]:
+    """What Spark's pages call the jobs of this session."""
+    jobs = spark.sparkContext._jsc.sc().statusStore().jobsList(None)
+    told = (jobs.apply(number).description() for number in range(jobs.size()))
+    return {text.get() for text in told if text.isDefined()}
+
+
+def _await(holds: Callable[[], bool]) -> None:
+    """Listeners are told a moment later, by a thread of Spark's."""
+    for _ in range(600):
+        if holds():
+            return
+        time.sleep(0.1)
+    raise AssertionError("the listener was not told within a minute")
+
+
+def _heard(spark: Any, said: dict[str, int]) -> Any:
+    """A listener that notes how many rows each query has read."""
+
+    def note(name: str, status: Any) -> None:
+        said[name] = sum(source.rows for source in status.sources.values())
+
+    listener = StatusListener(note)
+    spark.streams.addListener(listener)
+    return listener
 
 
 def test_a_named_query_shows_its_figures_and_finishes(spark: Any, tmp_path: Path) -> None:
+    said: dict[str, int] = {}
+    listener = _heard(spark, said)
     given.write(given.readings(), tmp_path / "in", [30, 170])
     read = cz.read.parquet(tmp_path / "in", time="ts", punctuate=cz.delay(5), name="readings")
     plan = read.group_by("seg").tumbling(10).agg(n=cz.count())
@@ -27,6 +59,9 @@ def test_a_named_query_shows_its_figures_and_finishes(spark: Any, tmp_path: Path
     with pytest.raises(StreamError, match="a query called 'speeds' runs in this session already"):
         plan.start(spark, name="speeds", sink=tmp_path / "other")
     query.drain()
+    assert "speeds, epoch 0: readings | tumbling" in _descriptions(spark)
+    _await(lambda: said == {"speeds": given.readings().num_rows})
+    spark.streams.removeListener(listener)
     text = urllib.request.urlopen(query.metrics_url).read().decode()
     found = {
         (sample.name, sample.labels.get("source", sample.labels.get("step", ""))): sample.value

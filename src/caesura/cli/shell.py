@@ -120,5 +120,7 @@ def working(what: str) -> Iterator[Callable[[str], None]]:
         return
     from rich.console import Console
 
-    with Console(stderr=True).status(what) as status:
+    from caesura.runtime.metrics.waiting_line import shown_elsewhere
+
+    with shown_elsewhere(), Console(stderr=True).status(what) as status:
         yield lambda text: status.update(f"{what}: {text}")

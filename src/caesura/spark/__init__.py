@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from caesura.runtime.sinks.delta import DeltaSink
     from caesura.runtime.sinks.memory import CallbackSink, ConsoleSink, MemorySink
     from caesura.runtime.sinks.parquet import ParquetSink
+    from caesura.spark.host.listening import StatusListener
     from caesura.spark.host.running import SparkQuery, run_all, run_batch, start, to_spark
     from caesura.spark.host.views import create_view
 
@@ -19,6 +20,7 @@ HOMES = {
     "MemorySink": "caesura.runtime.sinks.memory",
     "ParquetSink": "caesura.runtime.sinks.parquet",
     "SparkQuery": "caesura.spark.host.running",
+    "StatusListener": "caesura.spark.host.listening",
     "create_view": "caesura.spark.host.views",
     "run_all": "caesura.spark.host.running",
     "run_batch": "caesura.spark.host.running",
@@ -42,6 +44,7 @@ __all__ = [
     "MemorySink",
     "ParquetSink",
     "SparkQuery",
+    "StatusListener",
     "create_view",
     "run_all",
     "run_batch",

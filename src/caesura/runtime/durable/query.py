@@ -30,6 +30,7 @@ from caesura.runtime.graph.rejected import late_tables
 from caesura.runtime.graph.schedule import Schedule, ScheduleName
 from caesura.runtime.metrics.plan_shape import shape_of_query
 from caesura.runtime.metrics.saved_status import IN_A_PROCESS, save_shape, save_status
+from caesura.runtime.metrics.status import Board
 from caesura.runtime.metrics.served import timed
 from caesura.runtime.query.pipelines import StateLog
 from caesura.runtime.query.query import Query
@@ -59,6 +60,8 @@ class DurableQuery(Query):
         on_change: OnChange = "refuse",
     ) -> None:
         self._sink = TakenOutput() if sink is None else sink
+        if not hasattr(self._sink, "board"):
+            self._sink.board = Board()
         self._sink.reach()
         self.folder = self._sink.folder
         super().__init__(outputs, schedule=schedule, speculate=speculate)

@@ -45,6 +45,7 @@ from caesura.runtime.graph.rejected import rejected_rows
 from caesura.runtime.graph.schedule import Schedule, ScheduleName, schedule_of
 from caesura.runtime.graph.source_reader import refused_by
 from caesura.runtime.graph.utility import Utility
+from caesura.runtime.metrics.spans import span, traced
 from caesura.runtime.metrics.status import ReadRate, Status, status_of
 from caesura.runtime.query.assembly import Assembly
 from caesura.runtime.query.closing import Closing
@@ -445,7 +446,12 @@ class Query(Closing):
         >>> query.table().to_pylist()
         [{'LE': 1, 'RE': 2, 'id': 7}]
         """
-        self.runner.run()
+        if not traced():
+            self.runner.run()
+            return
+        with span("run") as told:
+            self.runner.run()
+            told.tell_status(self.status)
 
     def step(self) -> bool:
         """Takes one item, or a batch of rows of a source, or work that waits.

@@ -24,6 +24,7 @@ from caesura.plan.step_log import StepLog
 from caesura.runtime.claims.views import marked_rows
 from caesura.runtime.graph.schedule import Schedule, ScheduleName
 from caesura.runtime.graph.utility import Utility
+from caesura.runtime.metrics.waiting_line import watched
 from caesura.runtime.query.query import Query
 
 if TYPE_CHECKING:
@@ -366,7 +367,7 @@ def run(
     query = query_of(plan, output, speculate, schedule, claims)
     if claims is None:
         enlarge(query)
-    query.run()
+    watched(query).run()
     return Result(query.take("out"), node, query.late(), query.counters(), query.claims)
 
 
@@ -410,13 +411,14 @@ def _up_to(items: list[Item], claim: Claim) -> list[Item]:
 
 def preview(node: Node, rows: int) -> Preview:
     """Runs a plan until some rows have come out; final ones, so that none is taken back."""
-    query = query_of(node, "final", None, None)
+    query = watched(query_of(node, "final", None, None))
     items: list[Item] = []
     seen = 0
     while seen < rows and query.step():
         fresh = query.take("out")
         items += fresh
         seen += sum(len(page) for page in pages(fresh))
+    query.runner.rest()
     query.close()
     return Preview(_first(items, rows), node, query.late(), query.counters())
 

@@ -17,7 +17,9 @@ from pyspark.cloudpickle import dumps
 from caesura.io.places import Place
 from caesura.io.places.lease import refuse_deposed
 from caesura.ops.held import shipped
+from caesura.printable import printable
 from caesura.runtime.metrics.saved_status import save_status
+from caesura.runtime.metrics.spans import span
 from caesura.runtime.metrics.status import log_epoch
 from caesura.spark.errors import as_line, explained
 from caesura.spark.host.checkpoint import query_id
@@ -28,6 +30,10 @@ from caesura.spark.worker.job import Job
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+LONGEST = 120
+"""Characters of a description on Spark's pages."""
 
 
 @dataclass
@@ -44,13 +50,15 @@ class EpochFunction:
     name: str = ""
     away: bool = False
     """Whether it works on a server, away from whoever has started the query."""
+    steps: str = ""
+    """The plan in a line, for Spark's pages."""
     failures: list[Exception] = field(default_factory=list)
     """What went wrong in an epoch, as ours, where that can be asked for."""
 
     @staticmethod
     def of(writer: EpochWriter, place: Place, job: Job, name: str, *, away: bool) -> EpochFunction:
         writer.expects = partial(last_offsets, place)
-        return EpochFunction(writer, place, job, job.fence, job.loop, name, away)
+        return EpochFunction(writer, place, job, job.fence, job.loop, name, away, _steps(job))
 
     def __call__(self, batch: DataFrame, number: int) -> None:
         try:
@@ -68,10 +76,15 @@ class EpochFunction:
         began = time.monotonic()
         if not self.writer.attached:
             self.writer.attach(query_id(self.place))
-        self.writer.write(number, batch)
+        if not self.away:
+            about = f"{self.name or 'caesura'}, epoch {number}: {self.steps}"
+            batch.sparkSession.sparkContext.setJobDescription(about)
+        with span("epoch", query=self.name, epoch=number) as told:
+            self.writer.write(number, batch)
+            board = self.writer.sink.board
+            told.tell_status(board.status)
         if self.loop:
             LoopLog(self.loop).note_sent()
-        board = self.writer.sink.board
         seconds = time.monotonic() - began
         save_status(self.place, board, number, seconds)
         log_epoch(board.status(), number, seconds, self.name)
@@ -83,3 +96,10 @@ class EpochFunction:
 
     def __setstate__(self, state: dict[str, bytes]) -> None:
         vars(self).update(loads(state["epochs"]))
+
+
+def _steps(job: Job) -> str:
+    """The steps of a plan in a line, a stage behind a bar; of many the first."""
+    stages = [", ".join(node.step for node in stage.nodes) for stage in job.stages.stages]
+    text = printable(" | ".join(filter(None, stages)))
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

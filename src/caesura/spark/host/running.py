@@ -43,6 +43,7 @@ from caesura.spark.host.epoch_function import EpochFunction
 from caesura.spark.host.feedback import CheckpointFeedback
 from caesura.spark.host.frames import framed, hops
 from caesura.spark.host.host import make_job, packets
+from caesura.spark.host.listening import RUNNING
 from caesura.spark.host.shape import shape_of_job
 from caesura.spark.host.source_log import check_logs
 from caesura.spark.host.speaking import CheckpointSpeaker
@@ -818,7 +819,9 @@ def launch(
     log.info("started on %s", place, extra={"query": name or str(query.id)})
     board = partial(saved_board, place) if away else lambda: target.board
     feedback = CheckpointFeedback.of(job, nodes)
-    return SparkQuery(query, target, epoch.failures, feedback, nodes, lease, name, board=board)
+    made = SparkQuery(query, target, epoch.failures, feedback, nodes, lease, name, board=board)
+    RUNNING[str(query.id)] = made
+    return made
 
 
 def run_all(
