@@ -30,8 +30,8 @@ from caesura.runtime.graph.rejected import late_tables
 from caesura.runtime.graph.schedule import Schedule, ScheduleName
 from caesura.runtime.metrics.plan_shape import shape_of_query
 from caesura.runtime.metrics.saved_status import IN_A_PROCESS, save_shape, save_status
-from caesura.runtime.metrics.status import Board
 from caesura.runtime.metrics.served import timed
+from caesura.runtime.metrics.status import Board
 from caesura.runtime.query.pipelines import StateLog
 from caesura.runtime.query.query import Query
 from caesura.runtime.query.stored_plan import described
