@@ -8,11 +8,13 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
-from served_console import HOSTILE, Client
+from served_console import HOSTILE, Client, served
 
+import caesura as cz
 from caesura.cli.console import _watched
 from caesura.console.web.server import ConsoleServer
 from caesura.console.web.tracing import BUSY, TracePage
+from caesura.runtime.inspect.read_again import read_again
 from caesura.runtime.inspect.trace import Trace
 
 FLOW = """
@@ -61,3 +63,32 @@ def test_one_trace_runs_at_a_time() -> None:
     end.set()
     first.join(10)
     assert BUSY not in pages.page([], {"rows": "b"}, read_only=False)
+
+
+def test_rows_of_a_running_query_are_traced_over_what_it_has_read() -> None:
+    rows = [{"ts": n, "id": n} for n in range(50)]
+    query = cz.from_rows(rows, time="ts").where(cz.col("id") > 7).tumbling(10).agg(n=cz.count()).query()
+    query.run()
+    with query.console(open_page=False) as server:
+        visitor = Client(server).follow_link()
+        page = visitor.post("/trace", urlencode({"rows": "id = 12"})).body
+        dropped = visitor.post("/trace", urlencode({"rows": "id = 3"})).body
+    assert "1 row with id = 12" in page and "row 12 of &#x27;read&#x27;" in page and "10" in page
+    assert "drops them" in dropped
+
+
+def test_only_the_last_rows_before_where_a_query_is_are_read_again() -> None:
+    stream = cz.from_rows([{"ts": n, "id": n} for n in range(50)], time="ts")
+    mark = stream.node.fingerprint
+    for end, rows in ((50, 10), (7, 10), (0, 10), (30, 1)):
+        again = read_again(stream.node, {mark: {0: end}}, rows=rows)
+        found = [n for raw in again.raws[mark] for n in raw.batch.column("id").to_pylist()]
+        assert found == list(range(max(0, end - rows), end))
+
+
+def test_what_was_fed_cannot_be_read_again_and_the_page_says_so() -> None:
+    with served() as client:
+        page = client.follow_link().post("/trace", urlencode({"rows": "id = 7"}))
+    assert (
+        page.code == 200 and "cannot be read again: it is fed" in page.body and "query.record()" in page.body
+    )
