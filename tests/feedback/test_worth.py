@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
+import pytest
 from feedback_streams import counted, stream
 
 import caesura as cz
 from caesura import Pattern, Stream, col
 from caesura.events import History, Page
+from caesura.feedback.step_guards import StepGuards
 from caesura.feedback.worth import SELDOM, TRIAL, Saving, Worth
 from caesura.punctuation import INFINITY, cti, definite, ge
 from caesura.runtime import Query
@@ -84,3 +88,21 @@ def test_guards_that_rest_sleep_through_punctuation_that_is_not_the_end() -> Non
         resting.feedback._rest = 5
         resting.feedback.passed(item)
         assert (resting.awake is not None) == wakes
+
+
+def test_punctuation_on_time_does_not_look_at_feedback_on_other_columns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked: list[int] = []
+    settle = StepGuards.settle
+
+    def noted(self: StepGuards, *given: Any) -> int:
+        looked.append(1)
+        return settle(self, *given)
+
+    monkeypatch.setattr(StepGuards, "settle", noted)
+    rows = [{"ts": t, "seg": t % 3} for t in range(200)]
+    query = cz.from_rows(rows, time="ts", punctuate=cz.delay(0), batch_size=2).where(col("seg") >= 0).query()
+    query.assume(col("seg") == 1)
+    query.run()
+    assert 0 < len(looked) < 12

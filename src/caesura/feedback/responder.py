@@ -295,20 +295,34 @@ class Responder:
         """Whether a punctuation can change nothing here: it is about other columns, or earlier times."""
         if self.pending or self.guards.holds_rows:
             return False
-        if self._reach is None:
-            held = [self.crossed, *self.sent.patterns, *self.agreement.firm.values()]
-            patterns = [*self.agreement.upheld(), *(p for some in held for p in some.patterns())]
-            self._reach = reach_of([*patterns, *self.guards.held()])
-        first, names = self._reach
+        first, names = self._reached()
         others = [name for name, _ in came.items() if name != TIME]
         if others:
             return not names.issuperset(others)
         bound = came.time_bound
         return bound is not None and bound <= first and bound < INFINITY
 
+    def _untouched(self) -> bool:
+        """Whether all punctuation so far, which is about time alone, is about earlier times."""
+        if self.pending or self.guards.holds_rows:
+            return False
+        known = [self.given, *self.operator.promises]
+        if any(promises.size for promises in known):
+            return False
+        latest = max(promises.cti for promises in known)
+        return latest < INFINITY and latest <= self._reached()[0]
+
+    def _reached(self) -> tuple[int, set[str]]:
+        """From when on anything that stands here can go, and the columns that it names."""
+        if self._reach is None:
+            held = [self.crossed, *self.sent.patterns, *self.agreement.firm.values()]
+            patterns = [*self.agreement.upheld(), *(p for some in held for p in some.patterns())]
+            self._reach = reach_of([*patterns, *self.guards.held()])
+        return self._reach
+
     def settle(self, came: Pattern | None = None) -> Reply | None:
         """Lets guards go that punctuation covers, and tries again what had to wait."""
-        if came is not None and self._unaffected(came):
+        if self._untouched() if came is None else self._unaffected(came):
             return None
         self._reach = None
         self.sent.settle(self.given)
