@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
 import uuid
+from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,9 +15,12 @@ import pytest
 import caesura as cz
 from caesura import col
 from caesura.errors import StreamError
-from caesura.events import History
+from caesura.events import History, Page
+from caesura.io.places import Place
 from caesura.io.sinks.rows import changed_page
+from caesura.runtime.query.result import delivered
 from caesura.runtime.sinks.parquet import ParquetSink
+from caesura.runtime.sinks.verify import committed_flaws
 
 
 def read(folder, lag=4, name="in"):
@@ -94,12 +99,148 @@ def test_a_rebuilt_history_is_that_of_the_new_plan_on_all_input(plan, steps, tmp
     assert held(tmp_path, "old") == wanted(tmp_path, "old")
 
 
+def final_plan(folder, plan, output):
+    return delivered(PLANS[plan](folder).node, output)
+
+
+def rows_of(folder, plan, output):
+    """What the sink holds, and of that the rows that are marked."""
+    node = final_plan(folder, plan, output)
+    sink = ParquetSink(str(folder / "out"))
+    sink.open({"out": node})
+    rows = sink.read_back("out")
+    marks = changed_page(rows, node.schema, node.time, kinds=("=",)).rows()
+    return History.of([changed_page(rows, node.schema, node.time)], node.schema), Counter(map(str, marks))
+
+
+def rows_wanted(folder, plan, output):
+    alone = PLANS[plan](folder).query(checkpoint=f"memory://{uuid.uuid4().hex}", every="1h", output=output)
+    alone.run()
+    items = alone.take("out")
+    marks = [row for item in items if isinstance(item, Page) and item.settled for row in item.rows()]
+    return History.of(items, alone.outputs["out"].schema), Counter(map(str, marks))
+
+
 @pytest.mark.parametrize("output", ["final", "marked"])
-def test_output_that_says_what_is_final_is_not_corrected(output, tmp_path):
-    put(tmp_path, 0, 1)
+@pytest.mark.parametrize("plan", ["filter", "size", "two steps"])
+def test_final_rows_that_would_differ_stop_the_rebuild_or_begin_a_new_generation(plan, output, tmp_path):
+    for number in range(3):
+        put(tmp_path, number, plan)
     query(tmp_path, "old", output=output).run()
-    with pytest.raises(StreamError, match="its output says which rows are final"):
-        query(tmp_path, "size", output=output, on_change="rebuild")
+    before = rows_of(tmp_path, "old", output)
+    with pytest.raises(StreamError, match="that were final would differ") as refused:
+        query(tmp_path, plan, output=output, on_change="rebuild")
+    lost = [line for line in refused.value.remedy.splitlines() if line.startswith("  - (")]
+    assert lost and all(line.endswith(" of 'out'") for line in lost)
+    assert ("final_rows='keep'" in refused.value.remedy) == (output == "marked")
+    assert rows_of(tmp_path, "old", output) == before
+    query(tmp_path, plan, output=output, on_change="rebuild", final_rows="new_generation").run()
+    assert rows_of(tmp_path, plan, output) == rows_wanted(tmp_path, plan, output)
+    put(tmp_path, 3, plan)
+    query(tmp_path, plan, output=output).run()
+    assert rows_of(tmp_path, plan, output) == rows_wanted(tmp_path, plan, output)
+    commit = json.loads(
+        sorted((tmp_path / "out" / "_generation-2" / "_commits").glob("*.json"))[-1].read_text()
+    )
+    assert (commit["generation"], commit["plan"]) == (2, 2)
+    assert committed_flaws(Place.of(tmp_path / "out"))[1] == []
+    old = ParquetSink(str(tmp_path / "out"))
+    old.open({"out": final_plan(tmp_path, "old", output)})
+    old.enter(1, 1)
+    assert History.of([changed_page(old.read_back("out"), SCHEMA, pa.int64())], SCHEMA) == before[0]
+
+
+SCHEMA = pa.schema([("id", pa.int64()), ("n", pa.int64())])
+
+
+def test_final_rows_are_kept_and_the_others_corrected(tmp_path):
+    for number in range(3):
+        put(tmp_path, number, 7)
+    query(tmp_path, "old", output="marked").run()
+    (held, marked), (given, _) = rows_of(tmp_path, "old", "marked"), rows_wanted(tmp_path, "filter", "marked")
+    query(tmp_path, "filter", output="marked", on_change="rebuild", final_rows="keep").run()
+    now, marks = rows_of(tmp_path, "filter", "marked")
+    assert marks == marked
+    covered = max(int(row.split(",")[1]) for row in marked)
+    final = [row for row in held.rows() if row[1] <= covered]
+    later = [row for row in given.rows() if row[1] > covered]
+    assert final and later and now.rows() == sorted([*final, *later])
+    put(tmp_path, 3, 7)
+    query(tmp_path, "filter", output="marked").run()
+    after = [row for row in rows_wanted(tmp_path, "filter", "marked")[0].rows() if row[1] > covered]
+    assert rows_of(tmp_path, "filter", "marked")[0].rows() == sorted([*final, *after])
+
+
+def test_rows_that_the_new_plan_may_still_change_are_not_kept(tmp_path):
+    for number in range(3):
+        put(tmp_path, number, 8)
+    query(tmp_path, "old", output="marked").run()
+    slower = read(tmp_path, 25).where(col("v") > 4).group_by("id").tumbling(10).agg(n=cz.count())
+    with pytest.raises(StreamError, match="since the new plan can still change that time"):
+        query(tmp_path, slower, output="marked", on_change="rebuild", final_rows="keep")
+
+
+def test_rows_that_are_final_sooner_are_marked(tmp_path):
+    for number in range(3):
+        put(tmp_path, number, 9)
+    query(tmp_path, "old", output="marked").run()
+    before = rows_of(tmp_path, "old", "marked")
+    sooner = read(tmp_path, 1000).where(col("v") > 2).group_by("id").tumbling(10).agg(n=cz.count())
+    (tmp_path / "slow").mkdir()
+    slow = {"checkpoint": tmp_path / "slow" / "cp", "sink": tmp_path / "slow" / "out", "output": "marked"}
+    sooner.query(every="1h", **slow).run()
+    PLANS["old"](tmp_path).query(every="1h", on_change="rebuild", **slow).run()
+    (tmp_path / "slow" / "in").symlink_to(tmp_path / "in")
+    assert rows_of(tmp_path / "slow", "old", "marked") == before == rows_wanted(tmp_path, "old", "marked")
+    assert before[1]
+
+
+def test_a_plan_whose_final_rows_are_the_same_goes_on_in_its_generation(tmp_path):
+    for number in range(3):
+        put(tmp_path, number, 9)
+    same = read(tmp_path).where(col("v") > 2).group_by("id").tumbling(10).agg(n=cz.count(), m=cz.max("v"))
+    query(tmp_path, "old", output="marked").run()
+    query(tmp_path, same.select("id", "n"), output="marked", on_change="rebuild").run()
+    assert rows_of(tmp_path, "old", "marked") == rows_wanted(tmp_path, "old", "marked")
+    assert not (tmp_path / "out" / "_generation-2").exists()
+
+
+def test_other_columns_begin_a_new_generation(tmp_path):
+    stopped(tmp_path, 5)
+    more = (
+        read(tmp_path)
+        .where(col("v") > 2)
+        .group_by("id")
+        .tumbling(10)
+        .agg(n=cz.count())
+        .with_columns(twice=col("n") * 2)
+    )
+    with pytest.raises(StreamError, match="belongs to another plan"):
+        query(tmp_path, more)
+    with pytest.raises(StreamError, match="cannot be corrected: its rows had the columns"):
+        query(tmp_path, more, on_change="continue")
+    made = query(tmp_path, more, on_change="rebuild", final_rows="new_generation")
+    made.run()
+    rows = made.table().to_pylist()
+    assert rows and all(row["twice"] == 2 * row["n"] for row in rows)
+    assert len(rows) == len(wanted(tmp_path, "old"))
+
+
+def test_a_killed_new_generation_is_taken_up_again(tmp_path, monkeypatch):
+    stopped(tmp_path, 5)
+    more = read(tmp_path).where(col("v") > 2).group_by("id").tumbling(10).agg(k=cz.count())
+
+    def killed(self, epoch, parts):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ParquetSink, "commit", killed)
+        with pytest.raises(KeyboardInterrupt):
+            query(tmp_path, more, on_change="rebuild", final_rows="new_generation")
+    made = query(tmp_path, more)
+    made.run()
+    assert [row["k"] for row in made.table().to_pylist()]
+    assert made.table().num_rows == len(wanted(tmp_path, "old"))
 
 
 def test_a_killed_switch_begins_again(tmp_path, monkeypatch):
@@ -176,13 +317,8 @@ def test_rows_that_are_gone_are_not_rebuilt_from(tmp_path):
     assert held(tmp_path, "old") == before
 
 
-def test_other_columns_and_feedback_are_not_rebuilt(tmp_path):
+def test_feedback_is_not_rebuilt(tmp_path):
     stopped(tmp_path, 5)
-    other = read(tmp_path).group_by("id").tumbling(10).agg(n=cz.count(), m=cz.max("v"))
-    with pytest.raises(
-        StreamError, match=r"had the columns \(id int64, n int64\), and would have \(id int64, n int64, m"
-    ):
-        query(tmp_path, other, on_change="rebuild")
     made = query(tmp_path, "old")
     made.assume(col("id") == 1)
     made.save()
@@ -211,3 +347,37 @@ def test_what_cannot_be_read_again_is_not_rebuilt(tmp_path: Path):
     query(tmp_path, rows.tumbling(10).agg(n=cz.count())).run()
     with pytest.raises(StreamError, match="cannot be rebuilt"):
         query(tmp_path, rows.tumbling(20).agg(n=cz.count()), on_change="rebuild")
+
+
+def put_wider(folder, number, seed):
+    """A file as `put` writes it, with a column more."""
+    put(folder, number, seed)
+    file = folder / "in" / f"{number}.parquet"
+    table = pq.read_table(file)
+    pq.write_table(table.append_column("w", pa.array(range(table.num_rows))), file)
+
+
+def test_a_column_more_in_the_input_goes_on_and_can_be_read(tmp_path):
+    stopped(tmp_path, 3)
+    for number in range(3):
+        put_wider(tmp_path, number, 3)
+    put_wider(tmp_path, 3, 3)
+    query(tmp_path, "old").run()
+    assert held(tmp_path, "old") == wanted(tmp_path, "old")
+    summed = read(tmp_path).where(col("v") > 2).group_by("id").tumbling(10).agg(n=cz.sum("w"))
+    query(tmp_path, summed, on_change="rebuild").run()
+    alone = summed.query(checkpoint=f"memory://{uuid.uuid4().hex}", every="1h")
+    alone.run()
+    assert held(tmp_path, "old") == History.of(alone.take("out"), SCHEMA)
+
+
+def test_a_source_more_is_read_from_its_beginning(tmp_path):
+    stopped(tmp_path, 4)
+    (tmp_path / "other").mkdir()
+    put(tmp_path / "other", 0, 4)
+    both = read(tmp_path).union(read(tmp_path / "other", name="other"))
+    plan = both.where(col("v") > 2).group_by("id").tumbling(10).agg(n=cz.count())
+    query(tmp_path, plan, on_change="rebuild").run()
+    alone = plan.query(checkpoint=f"memory://{uuid.uuid4().hex}", every="1h")
+    alone.run()
+    assert held(tmp_path, "old") == History.of(alone.take("out"), SCHEMA) != wanted(tmp_path, "old")

@@ -21,6 +21,7 @@ from caesura.plan.cut import Stage, Stages
 from caesura.punctuation import Intent
 from caesura.spark import MemorySink, SparkQuery
 from caesura.spark.host.feedback import CheckpointFeedback
+from caesura.spark.host.part import SparkPart
 from caesura.spark.host.running import launch
 from caesura.spark.loop_log.log import LoopLog
 from caesura.spark.worker.admission import EpochLimits
@@ -43,7 +44,15 @@ def test_a_cycle_across_buckets_circulates_drains_and_leaves_nothing(spark: Any,
     sink = MemorySink()
     place = Place.of(tmp_path / "checkpoint")
     job = Job("looping", stages, 2, "arrival", closes=False, loop=f"{place}/loop")
-    query = launch(job, {"out": node}, spark, sink, place, trigger="available", limits=EpochLimits(files=1))
+    query = launch(
+        job,
+        {"out": node},
+        spark,
+        sink,
+        SparkPart.of(place),
+        trigger="available",
+        limits=EpochLimits(files=1),
+    )
     query.wait()
     got = sorted(row[2][0] for row in History.of(sink.items("out"), node.schema).rows())
     assert got == backward_steps.halvings(ids)

@@ -88,13 +88,12 @@ def _watched(target: str) -> Watched:
 
 def _speaker(checkpoint: str) -> Speaker | None:
     """Feedback to the query of a checkpoint, where it was started to take any, and Spark is there to ask."""
-    if not (Place.of(checkpoint) / "loop").is_folder():
-        return None
+    from caesura.spark.host.checkpoint import spark_folder
     from caesura.spark.host.feedback import CheckpointFeedback
     from caesura.spark.host.speaking import CheckpointSpeaker
     from caesura.spark.loop_log.records import FeedbackTargets
 
-    if not (Place.of(checkpoint) / "loop" / FeedbackTargets.name).is_file():
+    if not (spark_folder(Place.of(checkpoint)) / "loop" / FeedbackTargets.name).is_file():
         return None
 
     return CheckpointSpeaker(CheckpointFeedback.at(checkpoint))

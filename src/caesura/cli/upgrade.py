@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, Literal, cast
+from typing import Annotated, Any, cast, get_args
 
 import typer
 
 from caesura.api import Stream
 from caesura.cli.load import load
+from caesura.cli.run import OUTPUTS
 from caesura.cli.shell import (
     AsJson,
     Checkpoint,
@@ -22,13 +23,14 @@ from caesura.cli.shell import (
 )
 from caesura.errors import StreamError
 from caesura.io.places import Place
-from caesura.plan.cut import cut
+from caesura.plan import Node
 from caesura.plan.prune import prune
-from caesura.runtime.durable.change import PlanChange
+from caesura.runtime.durable.change import PlanChange, steps_of
+from caesura.runtime.durable.corrections import FinalRows
 from caesura.runtime.durable.manifest import Manifests
 from caesura.runtime.query.query import Query
+from caesura.runtime.query.result import Output, delivered
 
-How = Literal["continue", "rebuild"]
 Switch = Annotated[str | None, typer.Option("--how", help="continue or rebuild; without, nothing is changed")]
 Out = Annotated[str | None, typer.Option("--sink", help="the folder that was sink= of the query")]
 
@@ -36,7 +38,15 @@ Out = Annotated[str | None, typer.Option("--sink", help="the folder that was sin
 @app.command()
 @reports_errors
 def upgrade(
-    checkpoint: Checkpoint, target: Target, how: Switch = None, sink: Out = None, as_json: AsJson = False
+    checkpoint: Checkpoint,
+    target: Target,
+    how: Switch = None,
+    sink: Out = None,
+    output: Annotated[str, typer.Option(help="changes, final or marked: what the query gives")] = "changes",
+    final_rows: Annotated[
+        str, typer.Option(help="rows that were final and would differ: refuse, keep or new_generation")
+    ] = "refuse",
+    as_json: AsJson = False,
 ) -> None:
     """Shows what becomes of the state of each step under a new version of a pipeline, or goes over to it.
 
@@ -45,31 +55,48 @@ def upgrade(
     """
     if how not in (None, "continue", "rebuild"):
         raise typer.BadParameter(f"'{how}' is none of continue, rebuild", param_hint="--how")
+    if output not in OUTPUTS:
+        raise typer.BadParameter(f"'{output}' is none of {', '.join(OUTPUTS)}", param_hint="--output")
+    if final_rows not in get_args(FinalRows):
+        known = ", ".join(get_args(FinalRows))
+        raise typer.BadParameter(f"'{final_rows}' is none of {known}", param_hint="--final-rows")
     check_folder(checkpoint)
-    stream, place = load(target), Place.of(checkpoint)
-    change = _change(place, stream, how)
+    stream, place, form = load(target), Place.of(checkpoint), cast("Output", output)
+    change = _change(place, {"out": delivered(stream.node, form)})
     if how is not None:
+        given: dict[str, Any] = {"checkpoint": checkpoint, "sink": sink, "output": form, "on_change": how}
+        given |= {"final_rows": final_rows}
         with working(f"going over to {target}"):
-            stream.query(checkpoint=checkpoint, sink=sink, on_change=cast("How", how)).close()
+            _go_over(place, stream, given)
     if as_json:
         say_json({"differs": change.differs, "steps": [asdict(step) for step in change.steps]})
     else:
         say(str(change))
 
 
-def _change(checkpoint: Place, stream: Stream, how: str | None) -> PlanChange:
+def _change(checkpoint: Place, outputs: dict[str, Node]) -> PlanChange:
     """The report, of a checkpoint of either host."""
     last = Manifests(checkpoint).last()
     if last is not None:
-        return PlanChange.between(last.known_steps, Query(prune({"out": stream.node})).graph.cells)
-    from caesura.spark.host.checkpoint import plan_change, read_plan
+        return PlanChange.between(last.known_steps, steps_of(Query(prune(outputs)).graph.cells))
+    from caesura.spark.host.checkpoint import plan_change
 
-    buckets = (read_plan(checkpoint) or {}).get("buckets", 1)
-    change = plan_change(checkpoint, cut(prune({"out": stream.node}), buckets))
-    if how is not None:
+    return plan_change(checkpoint, outputs)
+
+
+def _go_over(checkpoint: Place, stream: Stream, given: dict[str, Any]) -> None:
+    """In this process, or on Spark, where what has come since is processed too."""
+    if Manifests(checkpoint).last() is not None:
+        stream.query(**given).close()
+        return
+    from caesura.spark import session
+    from caesura.spark.host.checkpoint import read_plan
+
+    if given["sink"] is None:
         raise StreamError(
-            "a query on Spark goes on with the steps that it has; it cannot be changed in place.",
-            remedy="Start the new version with a new checkpoint and a new sink beside it, and switch when it "
-            "has caught up.",
+            "the sink of the query is needed, to be corrected or to go on with.",
+            remedy="Give --sink FOLDER, the folder that was sink= of start.",
         )
-    return change
+    saved = read_plan(checkpoint)
+    assert saved is not None  # the report was made of it
+    stream.start(session(buckets=saved["partitions"]), trigger="available", **given).wait()

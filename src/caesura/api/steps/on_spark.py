@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from caesura.io.sinks.protocol import Sink
     from caesura.plan import Duration, Speculate
+    from caesura.runtime.durable.change import OnChange
+    from caesura.runtime.durable.corrections import FinalRows
     from caesura.spark import SparkQuery
 
 
@@ -40,6 +42,8 @@ class OnSpark(Planned):
         max_buckets: int | None = None,
         ahead: Duration | None = None,
         take_over: bool = False,
+        on_change: OnChange = "refuse",
+        final_rows: FinalRows = "refuse",
         allow_unbounded: bool = False,
         lifetimes: Mapping[str, int | Literal["finite"]] | None = None,
         bounded_columns: Mapping[str, Iterable[str]] | None = None,
@@ -78,6 +82,13 @@ class OnSpark(Planned):
         take_over
             Whether a checkpoint that another process goes on with is taken from it: that one can then write
             no more.
+        on_change
+            Where the checkpoint is of another plan: ``"refuse"``; ``"continue"``, state that fits is kept
+            and the new plan holds from the next epoch on; or ``"rebuild"``, the sources are read again as
+            far as they were, and the output is corrected to what the new plan would have given.
+        final_rows
+            Where a rebuild would touch rows that were final: ``"refuse"`` lists them, ``"keep"`` leaves
+            them, ``"new_generation"`` begins the whole output anew beside the old.
         allow_unbounded
             Whether a plan whose state would grow without bound is started all the same, with a warning of
             what will grow; by default it is refused.
@@ -136,6 +147,8 @@ class OnSpark(Planned):
             max_buckets=max_buckets,
             ahead=ahead,
             take_over=take_over,
+            on_change=on_change,
+            final_rows=final_rows,
             name=name,
             metrics_port=metrics_port,
         )

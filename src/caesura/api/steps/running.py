@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from caesura.plan import Duration, Speculate
     from caesura.runtime import Query, Schedule, ScheduleName
     from caesura.runtime.durable.change import OnChange
+    from caesura.runtime.durable.corrections import FinalRows
     from caesura.runtime.inspect.feedback_audit import FeedbackAudit
     from caesura.runtime.inspect.trace import Trace
     from caesura.runtime.query.recording import Recording
@@ -323,6 +324,7 @@ class RunSteps(Planned):
         sink: Sink | str | Path | None = None,
         take_over: bool = False,
         on_change: OnChange = "refuse",
+        final_rows: FinalRows = "refuse",
         threads: Literal[1] = 1,
     ) -> Query: ...
     @overload
@@ -348,6 +350,7 @@ class RunSteps(Planned):
         sink: Sink | str | Path | None = None,
         take_over: bool = False,
         on_change: OnChange = "refuse",
+        final_rows: FinalRows = "refuse",
         threads: int = 1,
     ) -> Query | ThreadedQuery:
         """The plan as a query in this process, to be fed, stepped, asked and published.
@@ -377,6 +380,9 @@ class RunSteps(Planned):
             Where the checkpoint is of another plan: ``"refuse"``; ``"continue"``, state that fits is kept
             and the new plan holds from here on; or ``"rebuild"``, the sources are read again as far as they
             were, and the output is corrected to what the new plan would have given.
+        final_rows
+            Where a rebuild would touch rows that were final: ``"refuse"`` lists them, ``"keep"`` leaves
+            them, ``"new_generation"`` begins the whole output anew beside the old.
         threads
             As in `run`; such a query is run or stepped and its output taken, what else queries do is
             refused by name.
@@ -428,6 +434,7 @@ class RunSteps(Planned):
                 speculate=speculate or ("watermark" if output == "final" else "arrival"),
                 take_over=take_over,
                 on_change=on_change,
+                final_rows=final_rows,
             )
         except CaesuraError as error:
             raise error.at("query", here()) from None

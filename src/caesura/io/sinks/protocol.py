@@ -165,6 +165,17 @@ class TableSink(Sink):
     def commit(self, epoch: int, parts: Sequence[Part]) -> None:
         """Makes an epoch count, with these parts."""
 
+    def enter(self, generation: int, plan: int) -> None:
+        """Says which generation of the output the next epochs belong to, and the plan, by its number.
+
+        A new generation begins empty, beside those before it.
+        """
+        if generation > 1:
+            raise StreamError(
+                f"{type(self).__name__} holds one generation of its output.",
+                remedy="Write into a folder of files, or start with a new checkpoint and a new sink.",
+            )
+
     @abstractmethod
     def read_back(self, output: str) -> pa.Table:
         """The rows of an output that count, epoch after epoch: for an audit, or to rebuild from."""

@@ -51,11 +51,13 @@ def history_table(items: Iterable[Item], schema: pa.Schema, time: pa.DataType) -
     return rows_table([History.of(items, schema).page], schema, time).drop_columns(["kind", "RE_new"])
 
 
-def changed_page(rows: pa.Table, schema: pa.Schema, time: pa.DataType) -> Page:
-    """The changes among output rows as one page: `rows_table` the other way; marks are left out."""
+def changed_page(
+    rows: pa.Table, schema: pa.Schema, time: pa.DataType, kinds: tuple[str, ...] = ("+", "-")
+) -> Page:
+    """The changes among output rows as one page: `rows_table` the other way; or rows of other kinds."""
     shape = row_schema(schema, time)
     rows = rows.select(shape.names).cast(shape)
-    rows = rows.filter(pc.is_in(rows.column("kind"), pa.array(["+", "-"])))
+    rows = rows.filter(pc.is_in(rows.column("kind"), pa.array(kinds)))
     le, re, new = (rows.column(n).combine_chunks() for n in ("LE", "RE", "RE_new"))
     retracts = np.asarray(pc.equal(rows.column("kind"), "-"))
     ends = np.where(retracts, to_ticks(new, INFINITY), NO_NEW_END)

@@ -22,7 +22,7 @@ from typing import Literal
 from caesura.errors import StreamError
 from caesura.events.chunks import SavedJson, json_chunk
 from caesura.io.sources.source import Source
-from caesura.plan import Node
+from caesura.plan import Node, walk
 from caesura.plan.node import canonical
 from caesura.runtime.graph.cell import Cell
 from caesura.runtime.graph.queued import QUEUES
@@ -49,6 +49,22 @@ class SavedStep:
     @staticmethod
     def of(node: Node) -> SavedStep:
         return SavedStep(described(node), _state(node), _whole(node), not node.row_wise)
+
+
+def steps_of(cells: Iterable[Cell]) -> dict[str, SavedStep]:
+    """The steps of a graph."""
+    return {cell.label: SavedStep.of(cell.node) for cell in cells}
+
+
+def labelled(outputs: Mapping[str, Node]) -> dict[str, Node]:
+    """The steps of a plan by their names, with a number where others have the name too."""
+    found: dict[str, Node] = {}
+    for node in walk(*outputs.values()):
+        label, number = node.step, 2
+        while label in found:
+            label, number = f"{node.step}-{number}", number + 1
+        found[label] = node
+    return found
 
 
 @dataclass(frozen=True)
@@ -79,8 +95,7 @@ class PlanChange:
     steps: tuple[StepChange, ...]
 
     @staticmethod
-    def between(then: Mapping[str, SavedStep], cells: Iterable[Cell]) -> PlanChange:
-        now = {cell.label: SavedStep.of(cell.node) for cell in cells}
+    def between(then: Mapping[str, SavedStep], now: Mapping[str, SavedStep]) -> PlanChange:
         left, found = dict(then), []
         matched: dict[str, str] = {}
         for alike in (_same, _same_text, _fits):

@@ -64,12 +64,18 @@ class Delivery:
         """Takes the sink for this start, gives it what it lacks, and removes partial work behind that."""
         self._sink.open(self._outputs)
         self._sink.attach(saved.query)
+        self.enter(saved)
         refuse_behind(self._sink, saved.epoch, "the last manifest of the checkpoint is gone")
         self.deliver(saved)
         self._sink.begin(saved.epoch + 1)
         for file in self._folder.files(".packets"):
             if file.name != saved.output:
                 file.remove()
+
+    def enter(self, saved: SavedEpoch) -> None:
+        """Says which generation the next epochs belong to, and which plan makes them."""
+        if isinstance(self._sink, TableSink):
+            self._sink.enter(saved.generation, saved.version)
 
     def write(self, saved: SavedEpoch, output: Output, late: Late) -> SavedEpoch:
         """Writes what the next epoch gave; it counts when the manifest that is given back is made."""

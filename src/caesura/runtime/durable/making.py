@@ -15,6 +15,7 @@ from caesura.misuse import shown
 from caesura.plan import Duration, Node, Speculate
 from caesura.plan.prune import prune
 from caesura.runtime.durable.change import OnChange
+from caesura.runtime.durable.corrections import FinalRows
 from caesura.runtime.durable.query import DurableQuery
 from caesura.runtime.graph.schedule import Schedule, ScheduleName
 from caesura.runtime.sinks.named import as_sink
@@ -31,6 +32,7 @@ def durable_query(
     speculate: Speculate,
     take_over: bool = False,
     on_change: OnChange = "refuse",
+    final_rows: FinalRows = "refuse",
 ) -> DurableQuery:
     """A query with one output and a checkpoint."""
     if checkpoint is None:
@@ -53,6 +55,7 @@ def durable_query(
         speculate=speculate,
         take_over=take_over,
         on_change=on_change,
+        final_rows=final_rows,
     )
 
 

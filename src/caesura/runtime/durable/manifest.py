@@ -49,8 +49,12 @@ class SavedEpoch:
     """What each step does, by which state is found again under another plan; none in manifests of 0.1.0."""
     columns: Mapping[str, str] = field(default_factory=dict)
     """The columns of each output, in words."""
+    forms: Mapping[str, str] = field(default_factory=dict)
+    """What the rows of each output say of being final."""
     version: int = 1
     """How many plans the query has had."""
+    generation: int = 1
+    """Which generation of the output epochs belong to."""
     format: int = field(default=STATE_FORMAT)
 
     @property

@@ -22,10 +22,18 @@ from caesura.io.places import Place
 from caesura.io.places.lease import Lease
 from caesura.io.sinks.protocol import Sink, TableSink
 from caesura.plan import Node, Speculate
-from caesura.runtime.durable.change import OnChange, PlanChange, SavedStep, carried_offsets
+from caesura.runtime.durable.change import OnChange, PlanChange, carried_offsets, steps_of
+from caesura.runtime.durable.corrections import FinalRows, forms_of
 from caesura.runtime.durable.delivery import Delivery, TakenOutput
 from caesura.runtime.durable.manifest import Manifests, SavedEpoch
-from caesura.runtime.durable.rebuild import ReadAgain, columns_of, corrections, refuse_rebuilding
+from caesura.runtime.durable.rebuild import (
+    GivenOutput,
+    ReadAgain,
+    columns_of,
+    corrected,
+    refuse_assembled,
+    refuse_columns,
+)
 from caesura.runtime.graph.rejected import late_tables
 from caesura.runtime.graph.schedule import Schedule, ScheduleName
 from caesura.runtime.metrics.plan_shape import shape_of_query
@@ -58,6 +66,7 @@ class DurableQuery(Query):
         speculate: Speculate = "arrival",
         take_over: bool = False,
         on_change: OnChange = "refuse",
+        final_rows: FinalRows = "refuse",
     ) -> None:
         self._sink = TakenOutput() if sink is None else sink
         if not hasattr(self._sink, "board"):
@@ -75,7 +84,7 @@ class DurableQuery(Query):
         """Why an epoch could not be saved: what it took from the steps is lost to this query."""
         self._delivery = Delivery(self._sink, self.outputs, checkpoint)
         self._checkpoint = checkpoint
-        self._go_on(checkpoint, on_change)
+        self._go_on(checkpoint, on_change, final_rows)
         save_shape(
             checkpoint,
             shape_of_query(self),
@@ -85,17 +94,20 @@ class DurableQuery(Query):
             host=IN_A_PROCESS,
         )
 
-    def _go_on(self, checkpoint: Place, on_change: OnChange) -> None:
+    def _go_on(self, checkpoint: Place, on_change: OnChange, final_rows: FinalRows) -> None:
         """Takes what was saved, if anything was; goes over from another plan to this one."""
         cells = self.graph.cells
         plan = {cell.label: described(cell.node) for cell in cells if not cell.node.row_wise}
-        steps = {cell.label: SavedStep.of(cell.node) for cell in cells}
+        steps = steps_of(cells)
         before = self._manifests.last()
-        self.change = PlanChange.between({} if before is None else before.known_steps, cells)
+        self.change = PlanChange.between({} if before is None else before.known_steps, steps)
         """What became of the steps of the plan that was saved."""
-        changed = before is not None and self.change.differs
+        given = None if before is None else GivenOutput(before.columns, before.forms, before.generation)
+        columns = "" if given is None else given.other_columns(self.outputs, self._sink)
+        changed = before is not None and (self.change.differs or bool(columns))
         if changed:
             self.change.refuse(on_change)
+            refuse_columns(columns if on_change == "continue" else "")
         self._last = self._manifests.begin(SavedEpoch(uuid.uuid4().hex, plan, steps=steps))
         self._log = StateLog(
             checkpoint / "state",
@@ -103,13 +115,16 @@ class DurableQuery(Query):
             tag=f"-{self._last.start}",
         )
         if changed and on_change == "rebuild":
-            self._rebuild()
+            self._rebuild(final_rows)
         else:
             if self._last.state:
                 self.restore(self._carried(self._log.load(self._last.state)))
             self._delivery.begin(self._last)
-        columns, version = columns_of(self.outputs), self._last.version + changed
-        self._last = replace(self._last, plan=plan, steps=steps, columns=columns, version=version)
+        version, forms = self._last.version + changed, forms_of(self.outputs)
+        self._last = replace(
+            self._last, plan=plan, steps=steps, version=version, columns=columns_of(self.outputs), forms=forms
+        )
+        self._delivery.enter(self._last)
         if before is not None and before.known_steps != steps:
             self._save(whole=True)
         self._log.sweep()
@@ -123,10 +138,11 @@ class DurableQuery(Query):
             return chunks
         return carried_offsets(self._log.carry(names, dropped), names)
 
-    def _rebuild(self) -> None:
+    def _rebuild(self, final_rows: FinalRows) -> None:
         """Reads the sources again up to where they were read, and gives what corrects the output."""
         chunks = self._log.load(self._last.state) if self._last.state else {}
-        refuse_rebuilding(self.parts, self._sink, self._last.columns, chunks)
+        before = GivenOutput(self._last.columns, self._last.forms, self._last.generation)
+        refuse_assembled(self.parts, self._sink, before, chunks, final_rows)
         self._delivery.begin(self._last)
         self._log.clear()
         positions = SavedJson("offsets").read(chunks) or {}
@@ -139,12 +155,15 @@ class DurableQuery(Query):
         for some in again:
             some.check()
         self.runner.close()
-        super().late()  # the sink has them, of the first time
         assert isinstance(self._sink, TableSink)
-        for name, node in self.outputs.items():
-            items = super().take(name)
-            page = corrections(self._sink, name, node, items)
-            self._taps[name][:] = [page] if len(page) else []
+        items = {name: list(self._taps[name]) for name in self.outputs}
+        pages = corrected(self._sink, self.outputs, items, before, final_rows)
+        if pages is None:
+            self._last = replace(self._last, generation=before.generation + 1)
+            return
+        super().late()  # the sink has them, of the first time
+        for name, corrections in pages.items():
+            self._taps[name][:] = corrections
 
     def _epoch(self) -> int:
         return self._last.number - 1  # the first was saved before anything was read

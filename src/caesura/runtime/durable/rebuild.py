@@ -2,26 +2,22 @@
 
 The query reads, from their beginning, exactly the rows that the old one had read. What comes out is the
 history of the new plan on that prefix; the sink holds the old one; their difference is the next epoch. So
-afterwards the sink's history is that of the new plan on all input. Output that says which rows are final is
-refused, since those are not corrected; changes, as they are, promise nothing.
+afterwards the sink's history is that of the new plan on all input. Rows that were final are not corrected:
+`corrections` lists them, keeps them, or has the whole output begin anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-import pyarrow as pa
-
 from caesura.errors import StreamError
-from caesura.events import History, Item, Page
-from caesura.events.delta import net_page
+from caesura.events import Item, Page
 from caesura.io.sinks.protocol import Sink, TableSink
-from caesura.io.sinks.rows import changed_page
 from caesura.io.sources.source import Source
-from caesura.ops.deliver import Deliver
 from caesura.plan import NOTHING_NOW, Node, SourceBatch
+from caesura.runtime.durable.corrections import FinalRows, correction, form_of, settle
 from caesura.runtime.graph.source_reader import CLOCK, SourceReader
 
 if TYPE_CHECKING:
@@ -37,10 +33,10 @@ def columns_of(outputs: Mapping[str, Node]) -> dict[str, str]:
     return {name: ", ".join(f"{f.name} {f.type}" for f in node.schema) for name, node in outputs.items()}
 
 
-def refuse_rebuilding(
-    parts: Assembly, sink: Sink, columns: Mapping[str, str], chunks: Mapping[str, bytes]
+def refuse_assembled(
+    parts: Assembly, sink: Sink, before: GivenOutput, chunks: Mapping[str, bytes], final_rows: FinalRows
 ) -> None:
-    """Refuses a plan whose past cannot be made again, or an output that cannot be corrected."""
+    """Refuses a plan in this process whose past cannot be made again, or whose output cannot be corrected."""
     why = ""
     if parts.loops:
         why = "it has a loop"
@@ -48,21 +44,35 @@ def refuse_rebuilding(
         why = f"'{next(iter(parts.inputs))}' is fed by hand"
     for reader in parts.readers.values():
         if isinstance(reader.node, Source):
-            why = why or _unrepeatable(reader.node)
+            why = why or unrepeatable(reader.node)
     if CONSUMER in chunks:
         why = why or "feedback has kept rows from it, and is not repeated"
-    for name, now in columns_of(parts.outputs).items():
-        if columns.get(name, now) != now:
-            why = why or f"its rows had the columns ({columns[name]}), and would have ({now})"
+    refuse_rebuilding(parts.outputs, sink, before, final_rows, why)
+
+
+def refuse_rebuilding(
+    outputs: Mapping[str, Node], sink: Sink, before: GivenOutput, final_rows: FinalRows, why: str
+) -> None:
+    """Refuses outputs that cannot be corrected, and whatever else there is to say against it."""
     if not isinstance(sink, TableSink):
         why = why or "its sink does not give back what it was given"
-    if any(isinstance(node, Deliver) for node in parts.outputs.values()):
-        why = why or "its output says which rows are final, and those are not corrected"
     if why:
         raise StreamError(f"what the query has given cannot be rebuilt: {why}.", remedy=NEW)
+    refuse_columns("" if final_rows == "new_generation" else before.other_columns(outputs, sink))
 
 
-def _unrepeatable(source: Source) -> str:
+def refuse_columns(why: str) -> None:
+    """Refuses rows with other columns among those that there are."""
+    if why:
+        raise StreamError(
+            f"what the query has given cannot be corrected: {why}.",
+            remedy="Take on_change='rebuild' with final_rows='new_generation', which begins the output anew "
+            "beside the old.",
+        )
+
+
+def unrepeatable(source: Source) -> str:
+    """Why the rows of a source cannot be read once more; empty where they can."""
     if source.stamped or source.heartbeat is not None:
         return f"'{source.step}' goes by a clock, whose readings are not kept"
     reason = source.reader.cannot_replay()
@@ -95,12 +105,54 @@ def _up_to(source: Source, ends: Mapping[int, int]) -> Iterator[SourceBatch]:
         yield NOTHING_NOW
 
 
-def corrections(sink: TableSink, output: str, node: Node, items: list[Item]) -> Page:
-    """What makes the new history of an output of the old one, which the sink holds."""
-    rows = sink.read_back(output)
-    then = History.of([changed_page(rows, node.schema, node.time)], node.schema).page
-    now = History.of(items, node.schema).page
-    payload = pa.Table.from_batches([then.payload, now.payload]).combine_chunks().to_batches()
-    weight = np.repeat(np.array([-1, 1]), [len(then), len(now)])
-    whole = payload[0] if payload else now.payload
-    return net_page(whole, np.concatenate([then.le, now.le]), np.concatenate([then.re, now.re]), weight)
+def corrected(
+    sink: TableSink,
+    outputs: Mapping[str, Node],
+    items: Mapping[str, Sequence[Item]],
+    before: GivenOutput,
+    final_rows: FinalRows,
+) -> dict[str, list[Page]] | None:
+    """What makes the new history of each output of the old one, which the sink holds.
+
+    None where that is not to be: the whole output goes to a new generation.
+    """
+    if before.other_columns(outputs, sink):
+        return None
+    made = {
+        name: correction(
+            sink.read_back(name), before.forms.get(name, form_of(node)), name, node, items.get(name, ()),
+            keep=final_rows == "keep",
+        )
+        for name, node in outputs.items()
+    }  # fmt: skip
+    finals = any(made[name].differing and before.forms.get(name) == "final" for name in made)
+    if settle(made, final_rows, only_final=finals):
+        return None
+    return {name: one.pages for name, one in made.items()}
+
+
+@dataclass(frozen=True)
+class GivenOutput:
+    """What a plan has given so far: the columns of outputs, what rows say of being final, and where it is."""
+
+    columns: Mapping[str, str]
+    forms: Mapping[str, str]
+    generation: int = 1
+
+    def other_columns(self, outputs: Mapping[str, Node], sink: Sink) -> str:
+        """The first output with other columns now, in words; empty where none has, or the sink minds not."""
+        if not isinstance(sink, TableSink):
+            return ""
+        for name, now in columns_of(outputs).items():
+            if self.columns.get(name, now) != now:
+                return f"its rows had the columns ({self.columns[name]}), and would have ({now})"
+        return ""
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """A rebuild whose corrections have not been given yet: what there was, and the number of the new plan."""
+
+    before: GivenOutput
+    plan: int
+    final_rows: FinalRows

@@ -6,7 +6,6 @@ them; a plan with a function inside a function cannot be written down.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import io
 import pickle
@@ -15,7 +14,6 @@ from collections.abc import Mapping
 from types import FunctionType
 from typing import Any
 
-from caesura.errors import StreamError
 from caesura.io.kafka.cluster import Cluster
 from caesura.plan import Node
 from caesura.udm import Module
@@ -62,17 +60,3 @@ def described(node: Node) -> str:
     own = f"{node.step} {node.describe()}".strip()
     above = ", ".join(child.step for child in node.inputs)
     return f"{own} ({columns})" + (f" on {above}" if above else "")
-
-
-def another_plan(then: dict[str, str], now: dict[str, str]) -> StreamError:
-    """The first step that has no state in the checkpoint, next to the one it seems to have been."""
-    fresh = next((text for key, text in now.items() if key not in then), "nothing")
-    missing = [text for key, text in then.items() if key not in now]
-    likely = difflib.get_close_matches(fresh, missing, n=1, cutoff=0.0)
-    was = f"where it has '{likely[0]}', this plan has '{fresh}'" if likely else f"it has no '{fresh}'"
-    if likely and likely[0] == fresh:
-        was = f"'{fresh}' stands on other steps than before, or on steps that do something else"
-    return StreamError(
-        f"the checkpoint belongs to another plan: {was}.",
-        remedy="Start with a new checkpoint, or put the step back as it was.",
-    )

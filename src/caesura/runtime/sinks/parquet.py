@@ -23,6 +23,7 @@ from caesura.runtime.metrics.status import Board
 
 LAST, OWNER, FENCE = "last", "query", "fence"
 OWNER_REMEDY = "Write the 'id' of 'metadata' of the checkpoint into it; every commit has it as 'query'."
+GENERATION = "_generation-"
 LATE_LOOKED_THROUGH_EVERY = 100
 """Late rows are looked through once in so many epochs."""
 
@@ -57,7 +58,8 @@ class ParquetSink(TableSink):
     """All changes as Parquet files, one per epoch, bucket and output. What a path alone means.
 
     ``<path>/<output>/epoch-000007-1.parquet`` holds kind, LE, RE, RE_new and the payload;
-    ``<path>/_commits/000007.json`` names the epoch's files and appears when all are complete.
+    ``<path>/_commits/000007.json`` names the epoch's files and appears when all are complete. A later
+    generation of the output has the same in ``<path>/_generation-2``.
 
     Parameters
     ----------
@@ -98,7 +100,12 @@ class ParquetSink(TableSink):
     _owner: str = field(default="", init=False, repr=False)
     """The id of the query that the folder belongs to; empty for a batch."""
 
+    _schemas: dict[str, pa.Schema] = field(default_factory=dict, init=False, repr=False)
     _begun: bool = field(default=False, init=False, repr=False)
+    _generation: int = field(default=1, init=False, repr=False)
+    """The generation of the output that epochs belong to; a later one lies in a folder of its own."""
+    _plan: int = field(default=1, init=False, repr=False)
+    """The number of the plan that makes them."""
 
     @property
     def folder(self) -> str:  # type: ignore[override]
@@ -106,28 +113,44 @@ class ParquetSink(TableSink):
 
     @property
     def _place(self) -> Place:
-        return Place.of(self.path)
+        return generation_folder(Place.of(self.path), self._generation)
 
     @property
     def _commits(self) -> Place:
         return self._place / "_commits"
 
+    @property
+    def _ownership(self) -> Place:
+        """Where it says whose the folder is, whichever generation is written."""
+        return Place.of(self.path) / "_commits"
+
     def reach(self) -> None:
-        self._place.reach()
+        Place.of(self.path).reach()
 
     def open(self, outputs: Mapping[str, Node]) -> None:
         self._schemas = {name: row_schema(node.schema, node.time) for name, node in outputs.items()}
         for schema in self._schemas.values():
             check_partition(self.partition_by, schema)
-        place = self._place.reach()
-        for name in [*outputs, "_commits", LATE]:
-            (place / name).make_folder()
+        root = Place.of(self.path).reach()
+        (root / "_commits").make_folder()
+        self._generation = generations(root)[-1]
+        self._make_folders()
+
+    def _make_folders(self) -> None:
+        for name in [*self._schemas, "_commits", LATE]:
+            (self._place / name).make_folder()
+
+    def enter(self, generation: int, plan: int) -> None:
+        self._plan = plan
+        if generation != self._generation:
+            self._generation, self._last, self._begun = generation, None, False
+            self._make_folders()
 
     def attach(self, query: str) -> None:
         """A folder goes with one checkpoint: another query's epochs would replace those that are there."""
         if not query:
             return
-        owner, fence = self._commits / OWNER, self._commits / FENCE
+        owner, fence = self._ownership / OWNER, self._ownership / FENCE
         known = owner.read_text() if owner.is_file() else self._last_commit().get("query") or query
         if known == query and not owner.create(query.encode()):
             known = owner.read_text()
@@ -159,11 +182,12 @@ class ParquetSink(TableSink):
             self._begun = True
 
     def writer(self, epoch: int) -> ParquetWriter:
-        return ParquetWriter(self.path, epoch, tuple(self.partition_by))
+        return ParquetWriter(str(self._place), epoch, tuple(self.partition_by))
 
     def commit(self, epoch: int, parts: Sequence[Part]) -> None:
-        self._refuse_deposed(_number(self._commits / FENCE))
+        self._refuse_deposed(_number(self._ownership / FENCE))
         own = {"format": COMMIT_FORMAT, "query": self._owner, "fence": self._fence}
+        own |= {"generation": self._generation, "plan": self._plan}
         content = {**own, "epoch": epoch, "before": self._before(epoch), "files": list(map(vars, parts))}
         file, data = self._commits / f"{epoch:06d}.json", json.dumps(content).encode()
         if not file.create(data):  # by another start, or by this one for another table
@@ -231,6 +255,18 @@ class ParquetSink(TableSink):
             if int(rest.partition("-")[0]) <= last:
                 self.board.forget(source, pq.read_metadata(file.open()).num_rows)
                 file.remove()
+
+
+def generation_folder(root: Place, generation: int) -> Place:
+    """Where a generation of an output lies: the first in the folder itself, a later one below it."""
+    return root if generation == 1 else root / f"{GENERATION}{generation}"
+
+
+def generations(root: Place) -> list[int]:
+    """The generations of an output of which anything is committed, and the first; the last one counts."""
+    later = [e.name.removeprefix(GENERATION) for e in root.entries() if e.name.startswith(GENERATION)]
+    numbers = sorted(int(number) for number in later if number.isdigit())
+    return [1, *(n for n in numbers if (generation_folder(root, n) / "_commits").files(".json"))]
 
 
 def checked_commits(commits: Place) -> int | None:

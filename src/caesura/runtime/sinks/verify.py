@@ -13,11 +13,16 @@ from caesura.errors import StreamError
 from caesura.io.places import Place
 from caesura.io.sinks.commits import read_commit
 from caesura.io.sinks.protocol import LATE, Part
-from caesura.runtime.sinks.parquet import checked_commits
+from caesura.runtime.sinks.parquet import checked_commits, generation_folder, generations
 
 
-def committed_flaws(folder: Place) -> tuple[int, list[str]]:
-    """How many files the commits of a folder name, and what is wrong with them."""
+def committed_flaws(root: Place) -> tuple[int, list[str]]:
+    """How many files the commits of all generations of an output name, and what is wrong with them."""
+    found = [_committed_flaws(generation_folder(root, number)) for number in generations(root)]
+    return sum(count for count, _ in found), [flaw for _, flaws in found for flaw in flaws]
+
+
+def _committed_flaws(folder: Place) -> tuple[int, list[str]]:
     commits = folder / "_commits"
     try:
         last = checked_commits(commits)

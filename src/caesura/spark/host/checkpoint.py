@@ -3,29 +3,45 @@
 State lies under what a step does and what it does it to, not under its name or place. So a plan may
 gain outputs, lose them, and gain steps that keep nothing behind those that do; a step whose state
 would have to begin in the middle of the stream is refused, naming what changed.
+
+Spark keeps its own part in the same folder; after a rebuild in a folder ``plan-N`` below, which
+``caesura.json`` names: see `rebuild`.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from caesura.errors import StreamError
 from caesura.events.chunks import STATE_FORMAT, later, of_0_1_0
-from caesura.events.identity import LOCAL, Secret
+from caesura.events.identity import Secret
 from caesura.io.places import Place
 from caesura.io.places.json_files import read_json
 from caesura.io.sources.source import Source
-from caesura.plan.cut import Exchange, Stages
-from caesura.runtime.buckets.fragment import Fragment
+from caesura.plan import Node
+from caesura.plan.cut import Exchange, Stages, cut
+from caesura.plan.prune import prune
 from caesura.runtime.buckets.stage0 import root_of
-from caesura.runtime.durable.change import PlanChange
+from caesura.runtime.durable.change import PlanChange, SavedStep, labelled
+from caesura.runtime.durable.corrections import forms_of
+from caesura.runtime.durable.rebuild import GivenOutput, columns_of
 from caesura.runtime.query.secret import FORMAT, forgotten
-from caesura.runtime.query.stored_plan import another_plan, described
+from caesura.runtime.query.stored_plan import described
+from caesura.spark.host.carry import described_fragments
 from caesura.spark.worker.job import SECRET
 
 NAME = "caesura.json"
+PLAN, FOLDER, FIRST, VERSION = "plan", "folder", "first_epoch", "version"
+"""The steps as users know them; where Spark keeps its part; which epoch of the sink Spark's first one is; how
+many plans the query has had."""
+CARRIED = "carried"
+"""Changes of plan that the state has gone through where it lies, each with its number and other names."""
+GENERATION, BEFORE, FINAL_ROWS = "generation", "before", "final_rows"
+"""The generation of the output; what the plan before a rebuild had given, and what of its final rows."""
+SWITCHED = (FOLDER, FIRST, VERSION, CARRIED, GENERATION, BEFORE, FINAL_ROWS)
 SavedPlan = dict[str, Any]
 
 
@@ -61,32 +77,76 @@ def secret_of_checkpoint(checkpoint: Place) -> Secret:
     return Secret(bytes.fromhex(file.read_text()))
 
 
-def save_plan(checkpoint: Place, stages: Stages, buckets: int, partitions: int | None = None) -> Stages:
+def save_plan(
+    checkpoint: Place,
+    stages: Stages,
+    buckets: int,
+    partitions: int | None = None,
+    nodes: Mapping[str, Node] | None = None,
+) -> Stages:
     """Writes what a new checkpoint belongs to, or holds the plan against it.
 
     Gives the stages with their sources in the order in which the checkpoint counts them.
     """
     spread = buckets if partitions is None else partitions
-    now = {**_described(stages, buckets), "partitions": spread}
+    now = plan_now(stages, buckets, spread, nodes)
     then = read_plan(checkpoint)
     if then is None:
         write_plan(checkpoint, now)
         return stages
-    if then["partitions"] != spread:
-        raise StreamError(
-            f"the checkpoint was made with {then['partitions']} buckets; this session has {spread}.",
-            remedy=f"Move it with `caesura rescale CHECKPOINT --buckets {spread}`, or use "
-            f"cz.session(buckets={then['partitions']}).",
-        )
-    _compare(then, now)
-    write_plan(checkpoint, {**now, "sources": then["sources"]})
+    refuse_spread(then, spread)
+    if differs(then, now):
+        changed(then, now).refuse("refuse")
+    kept = {name: then[name] for name in (*SWITCHED, "sources") if name in then}
+    write_plan(checkpoint, {**now, **kept})
     order = {fingerprint: place for place, fingerprint in enumerate(then["sources"])}
     return dataclasses.replace(
         stages, sources=tuple(sorted(stages.sources, key=lambda s: order[s.fingerprint]))
     )
 
 
-def plan_change(checkpoint: Place, stages: Stages) -> PlanChange:
+def refuse_spread(then: SavedPlan, partitions: int) -> None:
+    """Refuses a session with another number of partitions than the checkpoint's."""
+    if then["partitions"] != partitions:
+        raise StreamError(
+            f"the checkpoint was made with {then['partitions']} buckets; this session has {partitions}.",
+            remedy=f"Move it with `caesura rescale CHECKPOINT --buckets {partitions}`, or use "
+            f"cz.session(buckets={then['partitions']}).",
+        )
+
+
+def plan_now(
+    stages: Stages, buckets: int, partitions: int, nodes: Mapping[str, Node] | None = None
+) -> SavedPlan:
+    """What a checkpoint of a plan says of it."""
+    return {
+        **_described(stages, buckets, stages.outputs if nodes is None else nodes),
+        "partitions": partitions,
+    }
+
+
+def differs(then: SavedPlan, now: SavedPlan) -> bool:
+    """Whether a plan cannot go on with the state of another as it lies there."""
+    if set(then["sources"]) != set(now["sources"]) or then["stages"] != now["stages"]:
+        return True
+    return bool(set(now["keeps"]) - set(then["keeps"]))
+
+
+def changed(then: SavedPlan, now: SavedPlan) -> PlanChange:
+    """What becomes of the steps of a plan under another."""
+    if PLAN in then:
+        return PlanChange.between(
+            *({n: SavedStep(**s) for n, s in plan[PLAN].items()} for plan in (then, now))
+        )
+    return PlanChange.of_texts(*({**plan["sources"], **plan["keeps"]} for plan in (then, now)))
+
+
+def given_output(saved: SavedPlan) -> GivenOutput:
+    """What the plan of a checkpoint has given."""
+    return GivenOutput(saved.get("columns", {}), saved.get("forms", {}), saved.get(GENERATION, 1))
+
+
+def plan_change(checkpoint: Place, outputs: Mapping[str, Node]) -> PlanChange:
     """What would become of the steps of a checkpoint under another plan."""
     then = read_plan(checkpoint)
     if then is None:
@@ -94,9 +154,14 @@ def plan_change(checkpoint: Place, stages: Stages) -> PlanChange:
             f"'{checkpoint}' is no checkpoint of a query.",
             remedy="Give the folder that was checkpoint= of query or start.",
         )
-    now = _described(stages, then["buckets"])
-    both = [{**plan["sources"], **plan["keeps"]} for plan in (then, now)]
-    return PlanChange.of_texts(*both)
+    nodes = prune(outputs)
+    return changed(then, plan_now(cut(nodes, then["buckets"]), then["buckets"], then["partitions"], nodes))
+
+
+def spark_folder(checkpoint: Place) -> Place:
+    """Where Spark keeps its part of a checkpoint: there, or in a folder of its own after a rebuild."""
+    folder = (read_plan(checkpoint) or {}).get(FOLDER, "")
+    return checkpoint / folder if folder else checkpoint
 
 
 def query_id(checkpoint: Place) -> str:
@@ -116,7 +181,7 @@ def write_plan(checkpoint: Place, content: SavedPlan) -> None:
     (checkpoint / NAME).put(json.dumps(content, indent=1).encode())
 
 
-def _described(stages: Stages, buckets: int) -> SavedPlan:
+def _described(stages: Stages, buckets: int, nodes: Mapping[str, Node]) -> SavedPlan:
     keeps: dict[str, str] = {}
     for stage in stages.stages[1:]:
         for node in stage.nodes:
@@ -133,17 +198,13 @@ def _described(stages: Stages, buckets: int) -> SavedPlan:
         "sources": sources,
         "keeps": keeps,
     }
-    return {**own, "steps": _steps(stages, buckets)}
-
-
-def _steps(stages: Stages, buckets: int) -> SavedPlan:
-    """What lies under which fingerprint in the state store, for `caesura state`."""
-    found: SavedPlan = {}
-    for stage in stages.stages[1:]:
-        for cell in Fragment(stages, stage.number, 0, buckets, LOCAL).query.graph.cells:
-            known = {"stage": stage.number, "step": cell.label, "place": cell.node.place}
-            found[cell.node.fingerprint] = {**known, "does": cell.node.describe()}
-    return found
+    known = labelled(nodes)
+    told = {label: dataclasses.asdict(SavedStep.of(node)) for label, node in known.items()}
+    read = {label: node.fingerprint for label, node in known.items() if isinstance(node, Source)}
+    steps, fragments = described_fragments(stages, buckets, read)
+    about = {PLAN: told, "read": read, "fragments": fragments}
+    about |= {"columns": columns_of(nodes), "forms": forms_of(nodes)}
+    return {**own, "steps": steps, **about}
 
 
 def _way(arrival: Exchange, stages: Stages) -> str:
@@ -152,16 +213,3 @@ def _way(arrival: Exchange, stages: Stages) -> str:
     if isinstance(root, Source) and root.shape.insert_only:
         return root.fingerprint
     return arrival.label
-
-
-def _compare(then: SavedPlan, now: SavedPlan) -> None:
-    if set(then["sources"]) != set(now["sources"]):
-        raise another_plan(then["sources"], now["sources"])
-    if then["stages"] != now["stages"]:
-        raise StreamError(
-            f"the checkpoint belongs to a plan of {then['stages'] - 1} stages; this one has "
-            f"{now['stages'] - 1}.",
-            remedy="Start with a new checkpoint, or write the new output in a query of its own.",
-        )
-    if set(now["keeps"]) - set(then["keeps"]):
-        raise another_plan(then["keeps"], now["keeps"])

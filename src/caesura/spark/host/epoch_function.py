@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from pyspark.cloudpickle import dumps
 
-from caesura.io.places import Place
 from caesura.io.places.lease import refuse_deposed
 from caesura.ops.held import shipped
 from caesura.printable import printable
@@ -23,7 +22,8 @@ from caesura.runtime.metrics.spans import span
 from caesura.runtime.metrics.status import log_epoch
 from caesura.spark.errors import as_line, explained
 from caesura.spark.host.checkpoint import query_id
-from caesura.spark.host.source_log import check_files, last_offsets
+from caesura.spark.host.part import SparkPart
+from caesura.spark.host.source_log import check_files
 from caesura.spark.loop_log.log import LoopLog
 from caesura.spark.sinks.epochs import EpochWriter
 from caesura.spark.worker.job import Job
@@ -41,7 +41,7 @@ class EpochFunction:
     """Writes an epoch, once, as long as no other start has taken the checkpoint over."""
 
     writer: EpochWriter
-    place: Place
+    part: SparkPart
     job: Job | None
     """What is left out on a server: it is there for its tables."""
     fence: int = 0
@@ -56,9 +56,9 @@ class EpochFunction:
     """What went wrong in an epoch, as ours, where that can be asked for."""
 
     @staticmethod
-    def of(writer: EpochWriter, place: Place, job: Job, name: str, *, away: bool) -> EpochFunction:
-        writer.expects = partial(last_offsets, place)
-        return EpochFunction(writer, place, job, job.fence, job.loop, name, away, _steps(job))
+    def of(writer: EpochWriter, part: SparkPart, job: Job, name: str, *, away: bool) -> EpochFunction:
+        writer.expects = partial(_last, part)
+        return EpochFunction(writer, part, job, job.fence, job.loop, name, away, _steps(job))
 
     def __call__(self, batch: DataFrame, number: int) -> None:
         try:
@@ -70,24 +70,28 @@ class EpochFunction:
             raise
 
     def _write(self, batch: DataFrame, number: int) -> None:
-        check_files(self.place, number)
+        checkpoint, epoch = self.part.checkpoint, self.part.first + number
+        check_files(self.part.folder, number)
         if self.fence:
-            refuse_deposed(self.place, self.fence)
+            refuse_deposed(checkpoint, self.fence)
         began = time.monotonic()
         if not self.writer.attached:
-            self.writer.attach(query_id(self.place))
+            self.writer.attach(query_id(self.part.folder))
         if not self.away:
-            about = f"{self.name or 'caesura'}, epoch {number}: {self.steps}"
+            about = f"{self.name or 'caesura'}, epoch {epoch}: {self.steps}"
             batch.sparkSession.sparkContext.setJobDescription(about)
-        with span("epoch", query=self.name, epoch=number) as told:
-            self.writer.write(number, batch)
+        with span("epoch", query=self.name, epoch=epoch) as told:
+            if number == 0 and (change := self.part.rebuilt) is not None:
+                self.writer.correct(epoch, batch, change, self.part.switch)
+            else:
+                self.writer.write(epoch, batch)
             board = self.writer.sink.board
             told.tell_status(board.status)
         if self.loop:
             LoopLog(self.loop).note_sent()
         seconds = time.monotonic() - began
-        save_status(self.place, board, number, seconds)
-        log_epoch(board.status(), number, seconds, self.name)
+        save_status(checkpoint, board, epoch, seconds)
+        log_epoch(board.status(), epoch, seconds, self.name)
 
     def __getstate__(self) -> dict[str, bytes]:
         tables = {} if self.job is None else self.job.tables
@@ -103,3 +107,7 @@ def _steps(job: Job) -> str:
     stages = [", ".join(node.step for node in stage.nodes) for stage in job.stages.stages]
     text = printable(" | ".join(filter(None, stages)))
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def _last(part: SparkPart) -> int:
+    return part.last

@@ -24,6 +24,7 @@ from caesura.runtime.feedback.consumer import (
     still_suppressed,
 )
 from caesura.runtime.packets.packet import Packet
+from caesura.spark.host.checkpoint import spark_folder
 from caesura.spark.loop_log.log import LoopLog
 from caesura.spark.loop_log.records import FeedbackTarget, FeedbackTargets, GivenFeedback, SuppressedRows
 from caesura.spark.worker.bucket_keys import bucket_keys
@@ -72,7 +73,7 @@ class CheckpointFeedback:
     @staticmethod
     def at(checkpoint: str | Path) -> CheckpointFeedback:
         """Feedback to the query that a checkpoint belongs to, from anywhere."""
-        loop = str(Place.of(checkpoint) / "loop")
+        loop = str(spark_folder(Place.of(checkpoint)) / "loop")
         targets = LoopLog(loop).load(FeedbackTargets.name, FeedbackTargets, REMEDY)
         if targets is None:
             raise StreamError(

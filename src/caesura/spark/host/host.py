@@ -22,7 +22,7 @@ from caesura.spark.host.frames import framed
 from caesura.spark.host.table_files import send_tables
 from caesura.spark.session import check_session
 from caesura.spark.worker.admission import EpochLimits
-from caesura.spark.worker.job import PACKETS, Job, as_batch, epoch_here
+from caesura.spark.worker.job import PACKETS, Job, as_batch
 from caesura.spark.worker.priority import reorders
 from caesura.spark.worker.reading import packets_of, read_files, reading, resume
 from caesura.spark.worker.shipped import ShippedJob
@@ -184,8 +184,9 @@ def _files(
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         paths = (path for batch in batches for path in sorted(batch.column(0).to_pylist()))
-        mine = ((epoch_here(), path) for path in paths if path.endswith(suffix))
-        yield from read_files(shipped.job, fingerprint, mine, limits, new=streaming)
+        job = shipped.job
+        mine = ((job.order_of(fingerprint, path), path) for path in paths if path.endswith(suffix))
+        yield from read_files(job, fingerprint, mine, limits, new=streaming)
 
     return listing.mapInArrow(read, PACKETS)
 

@@ -28,6 +28,7 @@ from caesura.plan.prune import prune
 from caesura.runtime.query.pipelines import source_labels
 from caesura.runtime.query.stored_plan import pickled
 from caesura.runtime.sinks.parquet import ParquetSink
+from caesura.spark.host.part import SparkPart
 from caesura.spark.host.running import SparkQuery, Trigger, start
 from caesura.spark.host.source_log import files_of, offsets_of
 
@@ -77,7 +78,8 @@ class ClaimedSink(ParquetSink):
         self, epoch: int, last: Manifest | None
     ) -> tuple[dict[str, Prefix], dict[str, tuple[str, ...]]]:
         """The offset log's entry of an epoch, and the files that it read."""
-        entries = offsets_of(Place.of(self.checkpoint), epoch)
+        part = SparkPart.of(Place.of(self.checkpoint))
+        entries = offsets_of(part.folder, epoch - part.first)
         prefix: dict[str, Prefix] = {}
         read: dict[str, tuple[str, ...]] = {}
         for place, label in enumerate(self.labels):
@@ -86,7 +88,7 @@ class ClaimedSink(ParquetSink):
             prefix[label] = Prefix(offsets=_offsets(entry) or before, log=entry)
             if reads_files(self.labels[label]):
                 span = range(before.get(0, 0), prefix[label].offsets.get(0, 0))
-                files = (files_of(Place.of(self.checkpoint), place, n) for n in span)
+                files = (files_of(part.folder, place, n) for n in span)
                 read[label] = tuple(sorted(file for some in files for file in some))
         return prefix, read
 

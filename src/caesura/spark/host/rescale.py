@@ -15,7 +15,7 @@ from caesura.io.places import Place
 from caesura.io.places.json_files import parsed
 from caesura.io.places.lease import Lease
 from caesura.spark.errors import ours
-from caesura.spark.host.checkpoint import query_id, write_plan
+from caesura.spark.host.checkpoint import query_id, spark_folder, write_plan
 from caesura.spark.host.state import plan_of
 
 if TYPE_CHECKING:
@@ -34,9 +34,10 @@ def rescale(spark: SparkSession, checkpoint: str | Path, buckets: int) -> int:
         )
     _refuse_running(spark, place)
     with Lease.take(place):
-        if buckets != _partitions(place):
+        folder = spark_folder(place)
+        if buckets != _partitions(folder):
             try:
-                spark._streamingCheckpointManager.repartition(place.hadoop, buckets)
+                spark._streamingCheckpointManager.repartition(folder.hadoop, buckets)
             except Exception as error:
                 raise ours(error) from error
         write_plan(place, {**saved_plan, "partitions": buckets})
@@ -60,7 +61,7 @@ def _partitions(place: Place) -> int:
 
 def _refuse_running(spark: SparkSession, place: Place) -> None:
     """A query of this session that still runs on the checkpoint would be broken."""
-    own = query_id(place)
+    own = query_id(spark_folder(place))
     if any(query.id == own for query in spark.streams.active):
         raise StreamError(
             f"a query still runs on '{place}'.", remedy="Stop it first; it goes on where it stood."

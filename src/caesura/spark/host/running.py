@@ -26,6 +26,8 @@ from caesura.plan import Node, Speculate, here
 from caesura.plan.duration import Duration, ticks
 from caesura.punctuation import Intent
 from caesura.runtime.buckets.labels import OUT
+from caesura.runtime.durable.change import OnChange
+from caesura.runtime.durable.corrections import FinalRows
 from caesura.runtime.feedback.consumer import StandingFeedback
 from caesura.runtime.metrics.plan_shape import PlanShape
 from caesura.runtime.metrics.saved_status import save_shape, saved_board
@@ -37,16 +39,18 @@ from caesura.runtime.sinks.held import held_table
 from caesura.runtime.sinks.memory import MemorySink
 from caesura.runtime.sinks.named import as_sink
 from caesura.spark.errors import asking_spark, ours
-from caesura.spark.host.checkpoint import buckets_of, query_id, save_plan, secret_of_checkpoint
+from caesura.spark.host.checkpoint import buckets_of, query_id, secret_of_checkpoint
 from caesura.spark.host.connect import patient_start, refuse_loop, refuse_sink
 from caesura.spark.host.epoch_function import EpochFunction
 from caesura.spark.host.feedback import CheckpointFeedback
 from caesura.spark.host.frames import framed, hops
 from caesura.spark.host.host import make_job, packets
 from caesura.spark.host.listening import RUNNING
+from caesura.spark.host.part import SparkPart
 from caesura.spark.host.shape import shape_of_job
 from caesura.spark.host.source_log import check_logs
 from caesura.spark.host.speaking import CheckpointSpeaker
+from caesura.spark.host.switch import go_on
 from caesura.spark.session import check_session, over_connect
 from caesura.spark.sinks.epochs import EpochWriter, check_form
 from caesura.spark.worker.admission import EVERYTHING, EpochLimits
@@ -150,6 +154,11 @@ class SparkQuery(Closing):
     def _forever(self) -> bool:
         self.query.awaitTermination()
         return True
+
+    def _wait_for(self, file: Place) -> None:
+        """Waits for a file that the query makes."""
+        while not (file.is_file() or self.wait(1)):
+            pass
 
     def drain(self) -> None:
         """Waits until everything that is there has been processed; the query runs on.
@@ -678,6 +687,8 @@ def start(
     max_buckets: int | None = None,
     ahead: Duration | None = None,
     take_over: bool = False,
+    on_change: OnChange = "refuse",
+    final_rows: FinalRows = "refuse",
     name: str | None = None,
     metrics_port: int | str | None = None,
 ) -> SparkQuery:
@@ -711,6 +722,10 @@ def start(
         As in `Stream.start`.
     take_over
         As in `Stream.start`.
+    on_change
+        As in `Stream.start`.
+    final_rows
+        As in `Stream.start`.
     name
         As in `Stream.start`.
     metrics_port
@@ -742,33 +757,28 @@ def start(
     chosen: Speculate = speculate or ("watermark" if output == "final" else "arrival")
     nodes = outputs_for(target, {name: delivered(node, output) for name, node in outputs.items()})
     place = place or Place.of(tempfile.mkdtemp(prefix="caesura-checkpoint-"))
-    query_id(place)  # one that is cut off would be Spark's own error
-    buckets = buckets_of(place, partitions, max_buckets)
+    part = SparkPart.of(place)
+    query_id(part.folder)  # one that is cut off would be Spark's own error
     bound = None if ahead is None else ticks(ahead, next(iter(nodes.values())).time, "bound on reading ahead")
-    job = make_job(
-        nodes,
-        buckets,
-        speculate=chosen,
-        closes=False,
-        loop=f"{place}/loop",
-        takes_feedback=feedback,
-        ahead=bound,
-    )
+    cut = partial(make_job, nodes, speculate=chosen, closes=False, takes_feedback=feedback, ahead=bound)
+    job = cut(buckets_of(place, partitions, max_buckets), loop=f"{part.folder}/loop")
     refuse_loop(spark, job, "start")
     lease = Lease.take(place, take_over=take_over)
     try:
-        check_logs(place)
+        check_logs(part.folder)
         secret = secret_of_checkpoint(place)
-        stages = save_plan(place, job.stages, buckets, partitions)
-        shape = shape_of_job(stages, buckets)
+        job, part = go_on(part, job, nodes, target, partitions, on_change, cut, final_rows)
+        shape = shape_of_job(job.stages, job.buckets)
         save_shape(place, shape, name=name or "", timed=timed(nodes.values()), folder=target.folder)
-        job = dataclasses.replace(job, stages=stages, secret=secret, fence=lease.number)
+        job = dataclasses.replace(job, secret=secret, fence=lease.number)
         options: dict[str, Any] = {"trigger": trigger, "limits": limits, "lease": lease, "name": name or ""}
-        made = launch(job, nodes, spark, target, place, **options)
+        made = launch(job, nodes, spark, target, part, **options)
     except BaseException:
         lease.release()
         raise
     made.shape = shape
+    if part.becomes is not None:
+        made._wait_for(part.folder / "commits" / "0")
     if metrics_port is not None:
         made.serve_metrics(metrics_port)
     return made
@@ -788,7 +798,7 @@ def launch(
     nodes: Mapping[str, Node],
     spark: SparkSession,
     target: Sink,
-    place: Place,
+    part: SparkPart,
     *,
     trigger: Trigger = "continuous",
     limits: EpochLimits = EVERYTHING,
@@ -801,10 +811,10 @@ def launch(
     job = dataclasses.replace(job, wakes=wakes, netted=netted)
     frame = packets(spark, job, streaming=True, limits=limits)
     writer, away = EpochWriter.of(target, nodes, job.buckets), over_connect(spark)
-    epoch = EpochFunction.of(writer, place, job, name, away=away)
-    stream = (
-        frame.writeStream.outputMode("append").foreachBatch(epoch).option("checkpointLocation", place.hadoop)
-    )
+    part.enter(target)
+    epoch = EpochFunction.of(writer, part, job, name, away=away)
+    stream = frame.writeStream.outputMode("append").foreachBatch(epoch)
+    stream = stream.option("checkpointLocation", part.folder.hadoop)
     if name:
         stream = stream.queryName(name)
     if trigger == "available":
@@ -816,8 +826,8 @@ def launch(
         query = patient_start(stream) if away else stream.start()
         if not away:
             writer.attach(str(query.id))
-    log.info("started on %s", place, extra={"query": name or str(query.id)})
-    board = partial(saved_board, place) if away else lambda: target.board
+    log.info("started on %s", part.checkpoint, extra={"query": name or str(query.id)})
+    board = partial(saved_board, part.checkpoint) if away else lambda: target.board
     feedback = CheckpointFeedback.of(job, nodes)
     made = SparkQuery(query, target, epoch.failures, feedback, nodes, lease, name, board=board)
     RUNNING[str(query.id)] = made

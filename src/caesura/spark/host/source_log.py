@@ -21,16 +21,36 @@ def offsets_of(checkpoint: Place, epoch: int) -> list[str]:
 
 def files_of(checkpoint: Place, source: int, batch: int) -> list[str]:
     """The files that Spark's own log names for a batch of a source."""
-    folder = checkpoint / "sources" / str(source)
-    file = next((f for f in (folder / str(batch), folder / f"{batch}.compact") if f.exists()), None)
-    if file is None:
-        raise DataError(
-            f"Spark's log of source {source} has lost batch {batch}.",
-            remedy="Start with a new checkpoint and a new folder.",
-        )
+    return [path for _, path in files_between(checkpoint, source, batch, batch)]
+
+
+def files_between(checkpoint: Place, source: int, first: int, last: int) -> list[tuple[int, str]]:
+    """The files of some batches of a source, each with its batch, from Spark's own log.
+
+    A batch has a file of its own, or stands in one that Spark has made of all batches up to a later one.
+    """
+    there = {file.name: file for file in (checkpoint / "sources" / str(source)).files()}
+    compact = sorted(int(name.removesuffix(".compact")) for name in there if name.endswith(".compact"))
+    found: list[tuple[int, str]] = []
+    batch = first
+    while batch <= last:
+        whole = next((number for number in compact if number >= batch), None)
+        file = there.get(str(batch)) or there.get(f"{whole}.compact")
+        if file is None:
+            raise DataError(
+                f"Spark's log of source {source} has lost batch {batch}.",
+                remedy="Start with a new checkpoint and a new folder.",
+            )
+        end = batch if str(batch) in there or whole is None else min(whole, last)
+        found += [entry for entry in _entries(file) if batch <= entry[0] <= end]
+        batch = end + 1
+    return found
+
+
+def _entries(file: Place) -> list[tuple[int, str]]:
     try:
         entries = [json.loads(line) for line in file.read_text().splitlines()[1:] if line]
-        return [e["path"] for e in entries if e["batchId"] == batch]
+        return [(int(entry["batchId"]), str(entry["path"])) for entry in entries]
     except (ValueError, KeyError, TypeError):
         raise _damaged(file, PUT_BACK) from None
 
@@ -82,13 +102,14 @@ def check_files(checkpoint: Place, epoch: int) -> None:
     """Refuses an epoch one of whose files is gone."""
     before = offsets_of(checkpoint, epoch - 1)
     for source, entry in enumerate(offsets_of(checkpoint, epoch)):
-        end = _batch(entry)
-        start = _batch(before[source]) if source < len(before) else None
-        for batch in range(0 if start is None else start + 1, 0 if end is None else end + 1):
-            _check(files_of(checkpoint, source, batch), epoch)
+        end = last_batch(entry)
+        start = last_batch(before[source]) if source < len(before) else None
+        if end is not None:
+            begin = 0 if start is None else start + 1
+            _check([path for _, path in files_between(checkpoint, source, begin, end)], epoch)
 
 
-def _batch(entry: str) -> int | None:
+def last_batch(entry: str) -> int | None:
     """The last batch of files that an entry of the offset log covers; None of another kind of source."""
     if entry == "-":
         return None

@@ -17,7 +17,7 @@ from caesura.errors import StreamError, closest
 from caesura.events.stored import is_run, stored_rows
 from caesura.io.places import Place
 from caesura.spark.errors import ours
-from caesura.spark.host.checkpoint import NAME, read_plan
+from caesura.spark.host.checkpoint import NAME, read_plan, spark_folder
 from caesura.spark.worker.bucket_keys import bucket_keys
 from caesura.spark.worker.state_store import from_text
 
@@ -67,7 +67,7 @@ def read_state(spark: SparkSession, checkpoint: str | Path, step: str | None = N
             print(held.bucket, held.rows.num_rows)
     """
     place = Place.of(checkpoint)
-    saved_plan = plan_of(place)
+    saved_plan, place = plan_of(place), spark_folder(place)
     stores = sorted(int(e.name) for e in (place / "state").entries() if e.name.isdigit())
     keys = bucket_keys(saved_plan["buckets"])
     held: list[Held] = []

@@ -31,8 +31,9 @@ from caesura.io.sinks.protocol import (
 )
 from caesura.io.sinks.rows import rows_table
 from caesura.plan import Node, here
-from caesura.runtime.buckets.aligner import Aligner
+from caesura.runtime.buckets.aligner import Aligner, Epoch
 from caesura.runtime.buckets.labels import COUNTS, LATE, OUT, UNREAD
+from caesura.runtime.durable.rebuild import Rebuilt, corrected
 from caesura.runtime.graph.rejected import late_tables
 from caesura.runtime.metrics.status import Board
 from caesura.runtime.packets.packet import Packet, decode
@@ -101,10 +102,7 @@ class EpochWriter:
 
     def write(self, epoch: int, packets: DataFrame) -> None:
         """Writes an epoch of the query that the sink is attached to, or of a batch; once."""
-        self.attach("").result()
-        if self.expects is not None:
-            refuse_behind(self.sink, self.expects(), "the last offsets of the checkpoint are gone")
-            self.expects = None
+        self._ready()
         pending = self.sink.pending(epoch, list(self.outputs))
         match self.sink:
             case EpochSink():
@@ -117,17 +115,58 @@ class EpochWriter:
                 tables = {name: (self.outputs[name].schema, self.outputs[name].time) for name in pending}
                 self._put(self.sink, epoch, packets, tables, again=bool(self.outputs) and not pending)
 
-    def _take(self, sink: EpochSink, epoch: int, packets: DataFrame, *, again: bool) -> None:
+    def correct(self, epoch: int, packets: DataFrame, change: Rebuilt, switch: Callable[[int], None]) -> None:
+        """Writes the difference between what the sink holds and what the outputs of an epoch say, once.
+
+        The epoch holds the whole history of another plan. ``switch`` is called before it is committed, with
+        the generation that it belongs to; late rows belong to a new one only, since the old has them.
+        """
+        self._ready()
         rows = packets.filter("stage = 0").collect()
-        if again:
+        if not self.sink.pending(epoch, list(self.outputs)):
             return
+        made, sink, before = self._made(epoch, rows), self.sink, change.before
+        assert isinstance(sink, TableSink)
+        sink.enter(before.generation, change.plan)
+        pages = corrected(sink, self.outputs, made.items, before, change.final_rows)
+        generation = before.generation + (pages is None)
+        sink.enter(generation, change.plan)
+        sink.begin(epoch)
+        given: Mapping[str, Sequence[Item]] = made.items if pages is None else pages
+        tables = {
+            name: rows_table([i for i in given.get(name, ()) if isinstance(i, Page)], node.schema, node.time)
+            for name, node in self.outputs.items()
+        }
+        if pages is None:
+            tables |= {f"{LATE_ROWS}/{step}": table for step, table in made.late_tables().items()}
+        write = sink.writer(epoch)
+        parts = [
+            p for name, table in tables.items() if table.num_rows for p in written(write, name, 0, table)
+        ]
+        switch(generation)
+        sink.commit(epoch, parts)
+
+    def _ready(self) -> None:
+        """Waits for the sink; refuses one that has more than the checkpoint."""
+        self.attach("").result()
+        if self.expects is not None:
+            refuse_behind(self.sink, self.expects(), "the last offsets of the checkpoint are gone")
+            self.expects = None
+
+    def _made(self, epoch: int, rows: Sequence[Any]) -> Epoch:
+        """What the packets of an epoch say; the reports among them go to the board."""
         some = [Packet.from_row((r.stage, r.label, r.bucket, r.origin, r.seq, bytes(r.data))) for r in rows]
         made = replace(self.aligner.epoch(epoch, some), outputs=self.outputs)
         for origin, report in made.reports.items():
-            sink.board.take(origin, report)
+            self.sink.board.take(origin, report)
         for report in made.unread:
-            sink.board.note_unread(report)
-        sink.take(made)
+            self.sink.board.note_unread(report)
+        return made
+
+    def _take(self, sink: EpochSink, epoch: int, packets: DataFrame, *, again: bool) -> None:
+        rows = packets.filter("stage = 0").collect()
+        if not again:
+            sink.take(self._made(epoch, rows))
 
     def _spread(self, sink: EpochSink, packets: DataFrame, writer: BucketWriter) -> None:
         """Lets every bucket write its share where it is."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from caesura.errors import StreamError
+from caesura.events.chunks import Chunks
 from caesura.runtime.buckets.fragment import Fragment
 from caesura.runtime.packets.packet import KEYED_ROWS, Packet, Row
 from caesura.spark.loop_log.log import LoopLog
@@ -70,11 +71,13 @@ def _step(job: Job, stage: int, bucket: int, rows: list[Row], store: ChunkStore)
     worked = None if held is None else _work_on(place, held, rows, job.closes)
     if worked is None and held is not None:
         worked = neighbours.ask(place, held, rows, job.closes)
+    moved: Chunks = {}
     if worked is None:
-        fragment = _restored(job, stage, bucket, None if held is None else store.read())
+        chunks, moved = job.carried.over(None if held is None else store.read())
+        fragment = _restored(job, stage, bucket, chunks)
         worked = _work(place, fragment, rows, job.closes)
     _publish(job, stage, bucket, worked)
-    store.write(worked.chunks, worked.stamp)
+    store.write({**moved, **worked.chunks}, worked.stamp)
     return worked.rows
 
 

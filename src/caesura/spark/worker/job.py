@@ -13,6 +13,7 @@ from pyspark.cloudpickle import dumps
 
 from caesura.errors import StreamError
 from caesura.events.identity import Secret
+from caesura.io.places import Place
 from caesura.io.sinks.current import TableLayout
 from caesura.io.sources.source import Source
 from caesura.ops.held import Fetch, shipped
@@ -20,6 +21,7 @@ from caesura.plan import Speculate
 from caesura.plan.cut import Stages
 from caesura.runtime.packets.packet import KEYED_ROWS, Packet
 from caesura.spark.worker.bucket_keys import bucket_keys
+from caesura.spark.worker.carried import CarriedState
 from caesura.spark.worker.sealed import new_seal
 
 SECRET = "caesura.secret"
@@ -60,6 +62,11 @@ class Job:
     tables: Mapping[str, Fetch] = field(default_factory=dict)
     """By key, the tables that were sent ahead of the plan, and how a worker gets them."""
 
+    carried: CarriedState = field(default_factory=CarriedState)
+    """What has become of the names that state lies under."""
+    first_read: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """By source and file, the place in which files were read that a first epoch reads once more."""
+
     def __getstate__(self) -> dict[str, bytes]:
         with shipped(self.tables):
             return {"job": dumps(self.__dict__)}  # type: ignore[no-untyped-call]
@@ -76,6 +83,11 @@ class Job:
     def last(self) -> int:
         """The stage behind which packets leave."""
         return len(self.stages.stages) - 1
+
+    def order_of(self, fingerprint: str, path: str) -> int:
+        """The place of a file among those of its source: the epoch, or that in which it was read first."""
+        known, epoch = self.first_read.get(fingerprint), epoch_here()
+        return epoch if known is None or epoch > 0 else known[Place.of(path).identity]
 
     def source(self, fingerprint: str) -> Source:
         found = next(s for s in self.stages.sources if s.fingerprint == fingerprint)

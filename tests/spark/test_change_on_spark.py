@@ -1,0 +1,161 @@
+"""A checkpoint of Spark goes on with another plan: from here on, or as if it had always been so."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import caesura as cz
+from caesura import Stream, col
+from caesura.errors import StreamError
+from caesura.events import History
+from caesura.io.sinks.rows import changed_page
+from caesura.runtime.sinks.parquet import ParquetSink
+
+SCHEMA = pa.schema([("t", pa.int64()), ("id", pa.int64()), ("v", pa.int64())])
+
+
+def read(folder: Path, lag: int = 4) -> Stream:
+    return cz.read.parquet(folder / "in", time="t", punctuate=cz.delay(lag), name="in")
+
+
+PLANS = {
+    "old": lambda f: read(f).where(col("v") > 2).group_by("id").tumbling(10).agg(n=cz.count()),
+    "filter": lambda f: read(f).where(col("v") > 4).group_by("id").tumbling(10).agg(n=cz.count()),
+    "size": lambda f: read(f).where(col("v") > 2).group_by("id").tumbling(15).agg(n=cz.count()),
+    "sum": lambda f: read(f).where(col("v") > 2).group_by("id").tumbling(10).agg(n=cz.sum("v")),
+    "delay": lambda f: read(f, 2).where(col("v") > 2).group_by("id").tumbling(10).agg(n=cz.count()),
+    "stages": lambda f: (
+        read(f).group_by("id").tumbling(10).agg(n=cz.count()).group_by("n").tumbling(20).agg(id=cz.max("id"))
+    ).select("id", "n"),
+}
+
+
+def put(folder: Path, number: int, name: str = "in") -> None:
+    """A file of disordered rows, some of them late; its name sorts before those of earlier files."""
+    drawn = random.Random(f"{name} {number}")
+    (folder / name).mkdir(exist_ok=True, parents=True)
+    rows = [
+        {"t": 10 * number + at + drawn.randrange(9), "id": drawn.randrange(2), "v": drawn.randrange(8)}
+        for at in range(12)
+    ]
+    file = folder / name / f"{9 - number}.parquet"
+    pq.write_table(pa.Table.from_pylist(rows, SCHEMA), file)
+    os.utime(file, (1_700_000_000 + number,) * 2)
+
+
+def run(folder: Path, spark: Any, plan: str | Stream, **options: Any) -> None:
+    stream = PLANS[plan](folder) if isinstance(plan, str) else plan
+    given = {
+        "checkpoint": folder / "cp",
+        "sink": folder / "out",
+        "trigger": "available",
+        "files_per_epoch": 1,
+    }
+    stream.start(spark, **{**given, **options}).wait()
+
+
+def held(folder: Path, plan: str | Stream) -> History:
+    node = (PLANS[plan](folder) if isinstance(plan, str) else plan).node
+    sink = ParquetSink(str(folder / "out"))
+    sink.open({"out": node})
+    return History.of([changed_page(sink.read_back("out"), node.schema, node.time)], node.schema)
+
+
+def wanted(folder: Path, plan: str, output: Any = "changes") -> tuple[History, int]:
+    """The history of a plan that was never changed, in this process, and how many rows were late."""
+    other = folder / f"ordered {uuid.uuid4().hex}"
+    (other / "in").mkdir(parents=True)
+    for file in (folder / "in").iterdir():
+        shutil.copy(file, other / "in" / f"{9 - int(file.stem)}.parquet")
+    alone = PLANS[plan](other).query(checkpoint=f"memory://{other.name}", every="1h", output=output)
+    alone.run()
+    late = sum(table.num_rows for table in alone.late().values())
+    return History.of(alone.take("out"), alone.outputs["out"].schema), late
+
+
+def late_rows(folder: Path) -> int:
+    return sum(pq.read_metadata(file).num_rows for file in (folder / "out" / "_late").iterdir())
+
+
+def test_a_rebuilt_history_is_that_of_the_new_plan_on_all_input(spark: Any, tmp_path: Path) -> None:
+    for number in range(3):
+        put(tmp_path, number)
+    run(tmp_path, spark, "old")
+    with pytest.raises(StreamError, match="belongs to another plan") as refused:
+        run(tmp_path, spark, "size")
+    assert "tumbling: rebuilt, '10;' became '15;'" in refused.value.remedy
+    run(tmp_path, spark, "size", on_change="rebuild")
+    put(tmp_path, 3)
+    run(tmp_path, spark, "size")
+    assert (held(tmp_path, "size"), late_rows(tmp_path)) == wanted(tmp_path, "size")
+    assert late_rows(tmp_path) > 0
+    run(tmp_path, spark, "stages", on_change="rebuild")
+    assert held(tmp_path, "stages") == wanted(tmp_path, "stages")[0]
+    put(tmp_path, 4)
+    run(tmp_path, spark, "stages")
+    assert held(tmp_path, "stages") == wanted(tmp_path, "stages")[0]
+    assert not (tmp_path / "cp" / "state").exists()
+    assert not (tmp_path / "cp" / "plan-2").exists()
+
+
+def test_a_changed_filter_holds_from_here_on(spark: Any, tmp_path: Path) -> None:
+    for number in range(2):
+        put(tmp_path, number)
+    run(tmp_path, spark, "old")
+    before = held(tmp_path, "old")
+    with pytest.raises(StreamError, match="would begin in the middle of the stream"):
+        run(tmp_path, spark, "size", on_change="continue")
+    run(tmp_path, spark, "filter", on_change="continue")
+    assert held(tmp_path, "old") == before
+    put(tmp_path, 2)
+    run(tmp_path, spark, "filter")
+    run(tmp_path, spark, "old", on_change="continue")
+    put(tmp_path, 3)
+    run(tmp_path, spark, "old")
+    mixed = tmp_path / "mixed"
+    for number, least in enumerate((2, 2, 4, 2)):
+        put(mixed, number)
+        file = mixed / "in" / f"{9 - number}.parquet"
+        rows = pq.read_table(file)
+        kept = [{**row, "v": row["v"] if row["v"] > least else 0} for row in rows.to_pylist()]
+        pq.write_table(pa.Table.from_pylist(kept, SCHEMA), file)
+        os.utime(file, (1_700_000_000 + number,) * 2)
+    assert held(tmp_path, "old") == wanted(mixed, "old")[0]
+
+
+def test_final_rows_that_would_differ_stop_the_rebuild_or_begin_a_new_generation(
+    spark: Any, tmp_path: Path
+) -> None:
+    for number in range(3):
+        put(tmp_path, number)
+    run(tmp_path, spark, "old", output="final")
+    before = held(tmp_path, "old")
+    assert len(before) > 0
+    with pytest.raises(StreamError, match="rows that were final would differ") as refused:
+        run(tmp_path, spark, "sum", output="final", on_change="rebuild")
+    assert "  - (" in refused.value.remedy
+    assert held(tmp_path, "old") == before
+    generation = {"output": "final", "on_change": "rebuild", "final_rows": "new_generation"}
+    run(tmp_path, spark, "sum", **generation)
+    put(tmp_path, 3)
+    run(tmp_path, spark, "sum", output="final")
+    assert held(tmp_path, "sum") == wanted(tmp_path, "sum", "final")[0]
+    commits = sorted((tmp_path / "out" / "_generation-2" / "_commits").glob("*.json"))
+    assert [json.loads(file.read_text())["plan"] for file in commits] == [2, 2]
+    wider = PLANS["old"](tmp_path).with_columns(twice=col("n") * 2)
+    with pytest.raises(StreamError, match="cannot be corrected: its rows had the columns"):
+        run(tmp_path, spark, wider, output="final", on_change="rebuild")
+    run(tmp_path, spark, wider, **generation)
+    rows = held(tmp_path, wider).rows()
+    assert [(a, b, row[:2]) for a, b, row in rows] == wanted(tmp_path, "old", "final")[0].rows()
+    assert (tmp_path / "out" / "_generation-3").is_dir()
