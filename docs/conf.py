@@ -39,13 +39,17 @@ napoleon_google_docstring = False
 napoleon_use_rtype = False
 
 
+NOTED = re.compile(r"(^\s*|[.;] )((?:(?:Promises|State|Feedback|Spark)(?:, )?)+)(?=:)")
+"""What the notes of a step speak of, to be found at a glance."""
+
+
 def _plain(app: object, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
     """Docstrings are plain text: code in backticks is code, and stars and bars are themselves."""
     example = False
     for place, line in enumerate(lines):
         example = bool(line.strip()) and (example or line.lstrip().startswith(">>>"))
         if not example:
-            lines[place] = _escaped(line)
+            lines[place] = NOTED.sub(r"\1**\2**", _escaped(line))
 
 
 def _escaped(line: str) -> str:
