@@ -66,6 +66,7 @@ def session(
     conf.setAll([*DEFAULTS.items(), ("spark.sql.shuffle.partitions", str(partitions))])
     if master.startswith("local"):
         conf.set("spark.sql.streaming.checkpointFileManagerClass", FILES)
+        conf.set("spark.python.daemon.module", "caesura.spark.worker.daemon")
     named = {key if "." in key else key.replace("_", "."): str(value) for key, value in settings.items()}
     conf.setAll(list(named.items()))
     _launch_quietly(conf)
@@ -83,6 +84,8 @@ DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.python.worker.reuse": "true",
+    # Left on, workers of a stage with state have another environment, and so another parent and pool.
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
