@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.events.columns import empty_rows, from_words, joined_batches, taken, words
+from caesura.events.far_times import values
 from caesura.events.identity import Secret, identity
 from caesura.events.nested import NO_MASK
 from caesura.events.referred import SHARED, Deferred
@@ -224,8 +225,8 @@ class Page:
     def rows(self) -> list[tuple[int, int, int | None, tuple[object, ...]]]:
         """(LE, RE, RE_new or None, payload) of each row; for tests and drawings."""
         ends = [None] * len(self) if self.re_new is None else self.re_new.tolist()
-        values = zip(*(c.to_pylist() for c in self.payload.columns), strict=True)
-        payload = list(values) if self.payload.num_columns else [()] * len(self)
+        columns = zip(*map(values, self.payload.columns), strict=True)
+        payload = list(columns) if self.payload.num_columns else [()] * len(self)
         return [
             (le, re, None if new == NO_NEW_END else new, row)
             for le, re, new, row in zip(self.le.tolist(), self.re.tolist(), ends, payload, strict=True)
