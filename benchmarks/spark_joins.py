@@ -187,11 +187,11 @@ def _held(spark: Any, folder: Path, held: int, megabytes: int, epochs: int) -> l
     few = megabytes * 2 * 1_000_000 // 150 // 100
     (folder / "left").mkdir()
     (folder / "right").mkdir()
-    pq.write_table(_wide(rows, 0, 10**12), folder / "left" / "00000.parquet", row_group_size=1 << 17)
-    pq.write_table(_wide(1, 0, 10**12), folder / "right" / "00000.parquet")
+    pq.write_table(wide_rows(rows, 0, 10**12), folder / "left" / "00000.parquet", row_group_size=1 << 17)
+    pq.write_table(wide_rows(1, 0, 10**12), folder / "right" / "00000.parquet")
     for number in range(1, epochs + WARM + 1):
-        pq.write_table(_wide(few, number, 10**12), folder / "left" / f"{number:05d}.parquet")
-        pq.write_table(_wide(few, number, 1), folder / "right" / f"{number:05d}.parquet")
+        pq.write_table(wide_rows(few, number, 10**12), folder / "left" / f"{number:05d}.parquet")
+        pq.write_table(wide_rows(few, number, 1), folder / "right" / f"{number:05d}.parquet")
     left, right = (
         cz.read.parquet(folder / side, time="le", end="re", punctuate=cz.delay(1), name=side)
         for side in ("left", "right")
@@ -209,7 +209,7 @@ def _held(spark: Any, folder: Path, held: int, megabytes: int, epochs: int) -> l
     return durations(query.query)[1 + WARM :]
 
 
-def _wide(rows: int, at: int, lifetime: int) -> pa.Table:
+def wide_rows(rows: int, at: int, lifetime: int) -> pa.Table:
     random = np.random.default_rng(at)
     text = random.integers(0, 256, 100 * rows, np.uint8)
     offsets = np.arange(rows + 1, dtype=np.int32) * 100

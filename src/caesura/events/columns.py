@@ -63,12 +63,19 @@ class Grown:
         end = self.size + len(values)
         if end > len(self.data):
             # Room that nothing was written to costs no memory, and moving what is there costs most.
-            shape = (AHEAD * end if end >= MANY else max(end, 2 * len(self.data)), *self.data.shape[1:])
-            grown = np.empty(shape, self.data.dtype)
-            grown[: self.size] = self.data[: self.size]
-            self.data = grown
+            self._grow(AHEAD * end if end >= MANY else max(end, 2 * len(self.data)))
         self.data[self.size : end] = values
         self.size = end
+
+    def reserve(self, count: int) -> None:
+        """Makes room for so many values more, and some: they are then added without a copy of the others."""
+        if self.size + count > len(self.data):
+            self._grow(self.size + count + count // 8)
+
+    def _grow(self, capacity: int) -> None:
+        grown = np.empty((capacity, *self.data.shape[1:]), self.data.dtype)
+        grown[: self.size] = self.data[: self.size]
+        self.data = grown
 
     @property
     def view(self) -> np.ndarray[Any, Any]:
@@ -364,6 +371,17 @@ def new_column(t: pa.DataType) -> StoreColumn:
     return BytesColumn(t) if is_bytes(t) else FixedColumn(t)
 
 
+def _reserve(column: StoreColumn, values: Sequence[pa.Array]) -> None:
+    """Makes room for values to come; a column of others grows as they come."""
+    count = sum(map(len, values))
+    if isinstance(column, FixedColumn):
+        column.data.reserve(count)
+    elif isinstance(column, BytesColumn):
+        column.starts.reserve(count)
+        column.sizes.reserve(count)
+        column.heap.reserve(sum(array.nbytes for array in values))
+
+
 class ColumnStore:
     """Rows of one schema, numbered from 0 in the order they came."""
 
@@ -384,6 +402,13 @@ class ColumnStore:
         if not self.columns:
             return empty_rows(len(rows))
         return pa.RecordBatch.from_arrays([c.take(rows) for c in self.columns], schema=self.schema)
+
+    def append_all(self, batches: Sequence[pa.RecordBatch]) -> None:
+        """All rows of these batches, for which room is made once."""
+        for place, column in enumerate(self.columns):
+            _reserve(column, [batch.column(place) for batch in batches])
+        for batch in batches:
+            self.append(batch)
 
     def compact(self, keep: I64) -> None:
         """Keeps these rows (ascending) and renumbers them by position."""

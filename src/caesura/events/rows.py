@@ -206,32 +206,36 @@ class RowState:
         self._clear()
         self._runs = sorted(chunks)
         self._generation = int(self._runs[-1][:6]) if self._runs else 0
+        runs = [(name, *_run(chunks[name])) for name in self._runs]
+        ends = [int(numbers[-1]) + 1 for name, _, numbers in runs if name.endswith("r")]
+        last = np.full(max(ends, default=0), -1, np.int64)
         batches: list[pa.RecordBatch] = []
-        last = np.full(0, -1, np.int64)
-        self._written = 0
-        for name in self._runs:
-            batch, numbers = _run(chunks[name])
+        self._written, in_order = 0, True
+        for name, batch, numbers in runs:
             if name.endswith("x"):
                 last[numbers[numbers < len(last)]] = -1
                 continue
-            if numbers[-1] >= len(last):
-                last = np.append(last, np.full(numbers[-1] + 1 - len(last), -1, np.int64))
-            last[numbers] = np.arange(self._written, self._written + len(numbers))
+            places = np.arange(self._written, self._written + len(numbers))
+            in_order = in_order and np.array_equal(numbers, places)
+            last[numbers] = places
             self._written += len(numbers)
             batches.append(batch)
         if len(last):
-            self._load(batches, last)
+            self._load(batches, last, in_order=in_order)
 
-    def _load(self, batches: list[pa.RecordBatch], last: I64) -> None:
-        rows = pa.array(np.maximum(last, 0))
-        table = pa.Table.from_batches(batches).take(rows).combine_chunks()
-        fields = {n: _to_numpy(table.column(MARK + n), d) for n, d in self.dtypes.items()}
-        payload = table.select(self.schema.names).to_batches()[0] if len(self.schema) else None
-        self.append(fields, payload)
-        dead = np.flatnonzero(last < 0)
-        self._alive.data[dead] = False
-        self.live -= len(dead)
-        self._saved = self.size
+    def _load(self, batches: list[pa.RecordBatch], last: I64, *, in_order: bool) -> None:
+        if not in_order:  # else every row stands at its number
+            table = pa.Table.from_batches(batches).take(pa.array(np.maximum(last, 0)))
+            batches = table.combine_chunks().to_batches()
+        for name, grown in self.fields.items():
+            grown.reserve(len(last))
+            for batch in batches:
+                grown.extend(_to_numpy(batch.column(MARK + name), self.dtypes[name]))
+        if self.payload.columns:
+            self.payload.append_all([batch.select(self.schema.names) for batch in batches])
+        self._alive.extend(last >= 0)
+        self.size = self._saved = len(last)
+        self.live = int(np.count_nonzero(last >= 0))
 
 
 def _run(data: bytes) -> tuple[pa.RecordBatch, I64]:
@@ -255,8 +259,8 @@ def _to_arrow(values: np.ndarray[Any, Any]) -> pa.Array:
     return pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), values.shape[1])
 
 
-def _to_numpy(column: pa.ChunkedArray, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+def _to_numpy(column: pa.Array, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     if dtype.subdtype is None:
-        return column.to_numpy().astype(dtype)  # type: ignore[no-any-return]
-    flat = column.combine_chunks().flatten().to_numpy()
+        return column.to_numpy(zero_copy_only=False).astype(dtype, copy=False)  # type: ignore[no-any-return]
+    flat = column.flatten().to_numpy()
     return flat.reshape(len(column), *dtype.shape)  # type: ignore[no-any-return]

@@ -128,6 +128,11 @@ def check_session(spark: SparkSession) -> int:
     return int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
 
 
+def retained_epochs(spark: SparkSession) -> int:
+    """Of how many epochs Spark retains what it needs to go on from them."""
+    return int(spark.conf.get("spark.sql.streaming.minBatchesToRetain") or 100)
+
+
 def over_connect(spark: SparkSession) -> bool:
     """Whether a session is a client of a Spark Connect server."""
     return "connect" in type(spark).__module__

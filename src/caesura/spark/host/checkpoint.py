@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from caesura.errors import StreamError
-from caesura.events.chunks import STATE_FORMAT, later, of_0_1_0
+from caesura.events.chunks import later, of_0_1_0
 from caesura.events.identity import Secret
 from caesura.io.places import Place
 from caesura.io.places.json_files import read_json
@@ -42,6 +42,8 @@ CARRIED = "carried"
 GENERATION, BEFORE, FINAL_ROWS = "generation", "before", "final_rows"
 """The generation of the output; what the plan before a rebuild had given, and what of its final rows."""
 SWITCHED = (FOLDER, FIRST, VERSION, CARRIED, GENERATION, BEFORE, FINAL_ROWS)
+CHECKPOINT_FORMAT = 2
+"""In format 1 all state lay in Spark's store; since then what is large may lie in files beside it."""
 SavedPlan = dict[str, Any]
 
 
@@ -61,8 +63,8 @@ def read_plan(checkpoint: Place) -> SavedPlan | None:
     saved_plan: SavedPlan = read_json(file, wants=("buckets",))
     if FORMAT not in saved_plan:
         raise of_0_1_0(f"the checkpoint '{checkpoint}'")
-    if saved_plan[FORMAT] > STATE_FORMAT:
-        raise later(f"the checkpoint '{checkpoint}'", saved_plan[FORMAT], STATE_FORMAT)
+    if saved_plan[FORMAT] > CHECKPOINT_FORMAT:
+        raise later(f"the checkpoint '{checkpoint}'", saved_plan[FORMAT], CHECKPOINT_FORMAT)
     return saved_plan
 
 
@@ -192,7 +194,7 @@ def _described(stages: Stages, buckets: int, nodes: Mapping[str, Node]) -> Saved
             keeps[f"{stage.number}:{_way(arrival, stages)}"] = text
     sources = {source.fingerprint: described(source) for source in stages.sources}
     own = {
-        FORMAT: STATE_FORMAT,
+        FORMAT: CHECKPOINT_FORMAT,
         "buckets": buckets,
         "stages": len(stages.stages),
         "sources": sources,

@@ -51,9 +51,10 @@ from caesura.spark.host.shape import shape_of_job
 from caesura.spark.host.source_log import check_logs
 from caesura.spark.host.speaking import CheckpointSpeaker
 from caesura.spark.host.switch import go_on
-from caesura.spark.session import check_session, over_connect
+from caesura.spark.session import check_session, over_connect, retained_epochs
 from caesura.spark.sinks.epochs import EpochWriter, check_form
 from caesura.spark.worker.admission import EVERYTHING, EpochLimits
+from caesura.spark.worker.chunk_files import FOLDER
 from caesura.spark.worker.job import Job
 
 if TYPE_CHECKING:
@@ -808,7 +809,8 @@ def launch(
     """Starts a plan that is cut already."""
     wakes = bool(job.loop) and trigger != "available"
     netted = {OUT + name: layout for name, layout in netted_outputs(target, nodes).items()}
-    job = dataclasses.replace(job, wakes=wakes, netted=netted)
+    chunks, retained = f"{part.folder}/{FOLDER}", retained_epochs(spark)
+    job = dataclasses.replace(job, wakes=wakes, netted=netted, chunks=chunks, retained=retained)
     frame = packets(spark, job, streaming=True, limits=limits)
     writer, away = EpochWriter.of(target, nodes, job.buckets), over_connect(spark)
     part.enter(target)

@@ -1,4 +1,5 @@
-"""What the steps of a checkpoint hold: Spark's state store, read through its `statestore` data source.
+"""What the steps of a checkpoint hold: Spark's state store, read through its `statestore` data source, and
+the files that it names.
 
 A checkpoint keeps, per bucket, named chunks. Those under a step's fingerprint are its own: tables of
 rows (which are decoded), and notes such as its promises. `caesura.json` says which step it is.
@@ -19,10 +20,14 @@ from caesura.io.places import Place
 from caesura.spark.errors import ours
 from caesura.spark.host.checkpoint import NAME, read_plan, spark_folder
 from caesura.spark.worker.bucket_keys import bucket_keys
+from caesura.spark.worker.chunk_files import FOLDER, ROW, FileRow, MissingFileError, read_named
 from caesura.spark.worker.state_store import from_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+Buckets = dict[int, dict[str, bytes]]
+"""Chunks by bucket."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,7 @@ def read_state(spark: SparkSession, checkpoint: str | Path, step: str | None = N
     keys = bucket_keys(saved_plan["buckets"])
     held: list[Held] = []
     for store in stores:
-        for bucket, chunks in _buckets(spark, place.hadoop, store, keys).items():
+        for bucket, chunks in _buckets(spark, place, store, keys).items():
             held += tables(saved_plan.get("steps", {}), bucket, chunks)
     names = {one.step for one in held} | {s["step"] for s in saved_plan.get("steps", {}).values()}
     if step is not None and step not in names:
@@ -92,18 +97,28 @@ def plan_of(checkpoint: Place) -> dict[str, Any]:
     return saved_plan
 
 
-def _buckets(
-    spark: SparkSession, checkpoint: str, store: int, keys: list[int]
-) -> dict[int, dict[str, bytes]]:
+def _buckets(spark: SparkSession, checkpoint: Place, store: int, keys: list[int]) -> Buckets:
     """The chunks of one stateful stage, by bucket."""
+    try:
+        return _version(spark, checkpoint, store, keys)
+    except MissingFileError:  # the query runs, and has gone on so far that the file is not retained any more
+        return _version(spark, checkpoint, store, keys)
+
+
+def _version(spark: SparkSession, checkpoint: Place, store: int, keys: list[int]) -> Buckets:
+    """The same as of the last epoch."""
     source = spark.read.format("statestore").option("operatorId", store).option("stateVarName", "chunks")
     try:
-        rows = source.load(checkpoint).select("key", "user_map_key", "user_map_value").collect()
+        rows = source.load(checkpoint.hadoop).select("key", "user_map_key", "user_map_value").collect()
     except Exception as error:
         raise ours(error) from error
-    found: dict[int, dict[str, bytes]] = {}
+    found: Buckets = {}
     for key, name, data in rows:
-        found.setdefault(keys.index(int(key[0])), {})[str(name[0])] = from_text(data[0])
+        chunks = found.setdefault(keys.index(int(key[0])), {})
+        if name[0] == ROW:
+            chunks |= read_named(checkpoint / FOLDER, FileRow.of_text(data[0]))
+        else:
+            chunks[str(name[0])] = from_text(data[0])
     return found
 
 

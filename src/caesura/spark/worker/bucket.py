@@ -21,7 +21,7 @@ from caesura.spark.loop_log.log import LoopLog
 from caesura.spark.loop_log.records import IgnoredRows, SuppressedRows
 from caesura.spark.worker import neighbours
 from caesura.spark.worker.admission import note_progress
-from caesura.spark.worker.job import SECRET, Job, epoch_here, query_here, secret_of
+from caesura.spark.worker.job import SECRET, Job, chunk_files, epoch_here, query_here, secret_of
 from caesura.spark.worker.live import FRAGMENTS, LiveFragment, exempt_from_collection, forget_old
 from caesura.spark.worker.neighbours import BucketKey, Worked
 from caesura.spark.worker.priority import note_wanted
@@ -68,16 +68,17 @@ def _step(job: Job, stage: int, bucket: int, rows: list[Row], store: ChunkStore)
     exempt_from_collection()
     neighbours.know(job.name, job.seal)
     place, held = (job.name, stage, bucket), store.stamp()
+    files = chunk_files(job, stage, bucket)
     worked = None if held is None else _work_on(place, held, rows, job.closes)
     if worked is None and held is not None:
         worked = neighbours.ask(place, held, rows, job.closes)
     moved: Chunks = {}
     if worked is None:
-        chunks, moved = job.carried.over(None if held is None else store.read())
+        chunks, moved = job.carried.over(None if held is None else store.read(files))
         fragment = _restored(job, stage, bucket, chunks)
         worked = _work(place, fragment, rows, job.closes)
     _publish(job, stage, bucket, worked)
-    store.write({**moved, **worked.chunks}, worked.stamp)
+    store.write({**moved, **worked.chunks}, worked.stamp, files)
     return worked.rows
 
 

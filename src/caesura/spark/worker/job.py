@@ -22,6 +22,7 @@ from caesura.plan.cut import Stages
 from caesura.runtime.packets.packet import KEYED_ROWS, Packet
 from caesura.spark.worker.bucket_keys import bucket_keys
 from caesura.spark.worker.carried import CarriedState
+from caesura.spark.worker.chunk_files import ChunkFiles
 from caesura.spark.worker.sealed import new_seal
 
 SECRET = "caesura.secret"
@@ -51,6 +52,10 @@ class Job:
     """The number of the lease that the query runs under; 0 for none."""
     wakes: bool = False
     """Whether work that waits asks for another epoch, through the loop log."""
+    chunks: str = ""
+    """Where large chunks of state lie; empty where Spark alone knows the checkpoint: all in its store."""
+    retained: int = 0
+    """Of how many epochs Spark retains the state."""
     seal: bytes = field(default_factory=new_seal, repr=False)
     """What the workers of this query prove themselves to each other with."""
     secret: Secret | None = None
@@ -122,6 +127,17 @@ def epoch_here() -> int:
     context = TaskContext.get()
     number = None if context is None else context.getLocalProperty("streaming.sql.batchId")
     return -1 if number is None else int(number)
+
+
+def chunk_files(job: Job, stage: int, bucket: int) -> ChunkFiles | None:
+    """Where a bucket's large chunks lie, for the attempt that this task is; None for the state store."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    if not job.chunks or context is None:
+        return None
+    own = {"epoch": epoch_here(), "attempt": context.attemptNumber(), "retained": job.retained}
+    return ChunkFiles(Place.of(job.chunks), f"{stage}-{bucket}", **own)
 
 
 def as_batch(packets: list[Packet], keys: list[int]) -> pa.RecordBatch:

@@ -1,13 +1,16 @@
-"""The chunks of a bucket in Spark's state store."""
+"""The chunks of a bucket in Spark's state store, and in the files that it names."""
 
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from caesura.spark.worker.chunk_files import ChunkFiles, FileRow
 
 
 class ChunkStore:
-    """The chunks of one bucket in Spark's state store, as text: bytes come back from it more slowly."""
+    """The chunks of one bucket, as text: bytes come back from Spark's state store more slowly."""
 
     def __init__(self, handle: Any) -> None:
         self._chunks = handle.getMapState("chunks", "name string", "data string")
@@ -17,13 +20,19 @@ class ChunkStore:
         held = self._stamp.get()
         return None if held is None else str(held[0])
 
-    def read(self) -> dict[str, bytes]:
+    def read(self, files: ChunkFiles | None) -> dict[str, bytes]:
         """All chunks, one at a time: an iterator over them would hold thousands in one message."""
+        from caesura.spark.worker.chunk_files import ROW
+
         keys = self._chunks.keys()
         names = [str(key[0]) for key in keys]
-        return {name: from_text(self._chunks.getValue((name,))[0]) for name in names}
+        small = {name: from_text(self._chunks.getValue((name,))[0]) for name in names if name != ROW}
+        return small if files is None else small | files.read(self._row())
 
-    def write(self, chunks: dict[str, bytes | None], stamp: str) -> None:
+    def write(self, chunks: dict[str, bytes | None], stamp: str, files: ChunkFiles | None) -> None:
+        """Takes what changed; where there are ``files``, what is large goes there first."""
+        if files is not None:
+            chunks = self._write_files(chunks, files)
         for name, data in chunks.items():
             if data is None:
                 if self._chunks.containsKey((name,)):
@@ -31,6 +40,23 @@ class ChunkStore:
             else:
                 self._chunks.updateValue((name,), (as_text(data),))
         self._stamp.update((stamp,))
+
+    def _write_files(self, chunks: dict[str, bytes | None], files: ChunkFiles) -> dict[str, bytes | None]:
+        """Writes what is large, and the row that names it; gives what is left."""
+        from caesura.spark.worker.chunk_files import ROW
+
+        before = self._row()
+        after, rest = files.save(before, chunks)
+        if after != before:
+            self._chunks.updateValue((ROW,), (after.text(),))
+        return rest
+
+    def _row(self) -> FileRow:
+        """What this version says of the files."""
+        from caesura.spark.worker.chunk_files import ROW, FileRow
+
+        held = self._chunks.getValue((ROW,)) if self._chunks.containsKey((ROW,)) else None
+        return FileRow() if held is None else FileRow.of_text(str(held[0]))
 
 
 def as_text(data: bytes) -> str:
