@@ -1,15 +1,19 @@
-"""State that is large: what a restart costs that has to read it again.
+"""State that is large: what a restart costs that has to read it again, and state beyond the memory there is.
 
 ``restore``: a join holds ``--state-mb`` in one bucket. The query is stopped and started again on Spark, so
 that the first epoch reads the state from the checkpoint; the same with next to no state is taken off.
+``paging``: a join holds ``--paged-mb`` of wide rows, of which ``--budget-mb`` may lie in memory.
 ``files``: the same state is written to files and read back in this process, without Spark around it.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -41,11 +45,15 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--state-mb", type=int, default=500, help="state of the bucket that is restored")
     parser.add_argument("--starts", type=int, default=3, help="how often the query is started again")
-    parser.add_argument("--only", default="files,restore")
+    parser.add_argument("--only", default="files,restore,paging")
+    parser.add_argument("--paged-mb", type=int, default=4000, help="state of the join that goes to the disk")
+    parser.add_argument("--budget-mb", type=int, default=300, help="how much of it may lie in memory")
     options = parser.parse_args(arguments)
     report, wanted = Report("state", options.json), options.only.split(",")
     if "files" in wanted:
         files(report, options.state_mb, options.starts)
+    if "paging" in wanted:
+        paging(report, options.paged_mb, options.budget_mb)
     if "restore" in wanted:
         restore(report, options.state_mb, options.starts)
 
@@ -79,6 +87,14 @@ def files(report: Report, megabytes: int, times: int) -> None:
         restore_cpu_seconds=round(statistics.median(run["cpu"] for run in runs), 2),
         mb=round(sum(file.length for file in row.named.values()) / 1e6),
     )
+
+
+def paging(report: Report, megabytes: int, budget: int) -> None:
+    """A join whose state is larger than its memory, beside one that holds as much as the budget in memory."""
+    for how, held in (("memory", budget), ("mapped", megabytes), ("limited", megabytes)):
+        command = [sys.executable, "-m", "benchmarks.state_paging", str(held), str(budget), how]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        report.add(f"join_{held}MB_{how}", **json.loads(done.stdout))
 
 
 @contextmanager

@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.events.columns import ColumnStore, FixedColumn, Grown, StoreColumn, empty_rows, new_column
+from caesura.events.paging import HeldArray, StatePages
 from caesura.kernels.hashing import I64
 
 SPARE = 4096
@@ -33,22 +34,14 @@ LARGE = 1 << 30
 """Arrays of more bytes are not put together: offsets have 32 bits."""
 
 
-class HeldArray:
-    """An array that columns share."""
-
-    def __init__(self, values: pa.Array) -> None:
-        self.values = values
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-
 class ReferredColumn:
     """Values of any type: the arrays that hold them, and where each lies, counted over all arrays."""
 
     def __init__(self, t: pa.DataType) -> None:
         self.type = t
         self.at = Grown(np.int64)
+        self.pages: StatePages | None = None
+        """Where arrays go that do not fit into memory."""
         self._hold([])
 
     def _hold(self, arrays: list[HeldArray]) -> None:
@@ -60,6 +53,8 @@ class ReferredColumn:
                 held[-2:] = [HeldArray(pa.concat_arrays([one.values for one in held[-2:]]))]
         self.arrays = held
         self._starts = np.concatenate([[0], np.cumsum([len(array) for array in held])]).astype(np.int64)
+        if self.pages is not None:
+            self.pages.watch(held)
 
     def hold(self, values: pa.Array, every: Grown) -> None:
         """Takes an array as it lies, given the places of all its values."""
@@ -148,7 +143,7 @@ class ReferredColumn:
 
     @property
     def nbytes(self) -> int:
-        return int(sum(array.values.nbytes for array in self.arrays)) + 8 * self.at.size
+        return int(sum(array.nbytes for array in self.arrays)) + 8 * self.at.size
 
 
 def gathered(parts: Sequence[tuple[ReferredColumn, I64]]) -> pa.Array:
@@ -169,29 +164,44 @@ def gathered(parts: Sequence[tuple[ReferredColumn, I64]]) -> pa.Array:
 
 
 def _of_shared_arrays(parts: Sequence[tuple[ReferredColumn, I64]]) -> pa.Array:
-    arrays: list[pa.Array] = []
+    arrays: list[HeldArray] = []
     known: dict[HeldArray, int] = {}
+    numbers: list[I64] = []
     places: list[I64] = []
-    end = 0
     for column, rows in parts:
         which, within = column.places(rows)
-        starts = np.zeros(max(1, len(column.arrays)), np.int64)
-        for i in np.flatnonzero(np.bincount(which, minlength=len(starts))).tolist():
+        number = np.zeros(max(1, len(column.arrays)), np.int64)
+        for i in np.flatnonzero(np.bincount(which, minlength=len(number))).tolist():
             array = column.arrays[i]
             if array not in known:
-                known[array] = end
-                arrays.append(array.values)
-                end += len(array)
-            starts[i] = known[array]
-        places.append(within + starts[which])
+                known[array] = len(arrays)
+                arrays.append(array)
+            number[i] = known[array]
+        numbers.append(number[which])
+        places.append(within)
     if not arrays:
         return pa.array([], pa.null())
-    at = pa.array(np.concatenate(places))
+    which, within = np.concatenate(numbers), np.concatenate(places)
+    held, size = sum(map(len, arrays)), sum(array.nbytes for array in arrays)
     if len(arrays) == 1:
-        return arrays[0].take(at)
-    if 4 * len(at) < end or sum(array.nbytes for array in arrays) > LARGE:
-        return pa.chunked_array(arrays).take(at).combine_chunks()
-    return pa.concat_arrays(arrays).take(at)
+        return arrays[0].values.take(pa.array(within))
+    if 4 * len(within) < held or size > LARGE or any(array.paged for array in arrays):
+        return _array_by_array(arrays, which, within)
+    starts = np.cumsum([0, *(len(array) for array in arrays)])
+    return pa.concat_arrays([array.values for array in arrays]).take(pa.array(within + starts[which]))
+
+
+def _array_by_array(arrays: Sequence[HeldArray], which: I64, within: I64) -> pa.Array:
+    """The values at places of arrays, of which none is copied as a whole; one after another is looked at."""
+    order = np.argsort(which, kind="stable")
+    cuts = np.searchsorted(which[order], np.arange(len(arrays) + 1)).tolist()
+    found = [
+        array.values.take(pa.array(within[order[begin:end]]))
+        for array, begin, end in zip(arrays, cuts, cuts[1:], strict=False)
+    ]
+    back = np.empty(len(order), np.int64)
+    back[order] = np.arange(len(order))
+    return pa.concat_arrays(found).take(pa.array(back))
 
 
 class ReferredStore(ColumnStore):
@@ -210,6 +220,12 @@ class ReferredStore(ColumnStore):
             else:
                 column.append(values if wanted is None else values.take(wanted))
         self.size += batch.num_rows if rows is None else len(rows)
+
+    def page_to(self, pages: StatePages) -> None:
+        """From now on wide values beyond a budget lie on the disk."""
+        for column in self.columns:
+            if isinstance(column, ReferredColumn):
+                column.pages = pages
 
     def refer(self, some: Deferred) -> None:
         """Rows of other stores, whose wide values are held where they are."""

@@ -26,6 +26,7 @@ import pyarrow as pa
 from caesura.events.arrow_bytes import first_batch
 from caesura.events.chunks import Chunks, damaged, ipc_bytes
 from caesura.events.columns import ColumnStore, Grown, taken
+from caesura.events.paging import StatePages
 from caesura.events.referred import Deferred, ReferredStore
 from caesura.kernels.hashing import I64, Mask
 from caesura.kernels.sums import distinct, each_once
@@ -54,6 +55,7 @@ class RowState:
         self.reuses = reuses
         """Whether compacting writes over the fields; their views must then not be kept."""
         self.dtypes = {name: np.dtype(dtype) for name, dtype in fields.items()}
+        self._pages: StatePages | None = None
         self._clear()
         self._generation = 0
         self._runs: list[str] = []
@@ -62,12 +64,20 @@ class RowState:
     def _clear(self) -> None:
         self.fields = {name: Grown(dtype) for name, dtype in self.dtypes.items()}
         self.payload = self._store(self.schema)
+        if self._pages is not None:
+            self.page_to(self._pages)
         self._alive = Grown(np.bool_)
         self.size = 0
         self.live = 0
         self._saved = 0
         self._touched: list[I64] = []
         self._killed: list[I64] = []
+
+    def page_to(self, pages: StatePages) -> None:
+        """From now on wide values beyond a budget lie on the disk, where the rows refer to them."""
+        self._pages = pages
+        if isinstance(self.payload, ReferredStore):
+            self.payload.page_to(pages)
 
     def get(self, name: str) -> np.ndarray[Any, Any]:
         """A field of all rows, dead ones included; writing to it needs `touch`."""

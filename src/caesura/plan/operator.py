@@ -18,6 +18,7 @@ from caesura.events.chunks import Chunks, SavedJson, under
 from caesura.events.identity import LOCAL
 from caesura.events.item import Item
 from caesura.events.page import Page
+from caesura.events.paging import StatePages
 from caesura.events.rows import RowState
 from caesura.plan.ring import Ring
 from caesura.punctuation import Alignment, Intent, Pattern, Promises, Punctuation
@@ -219,6 +220,11 @@ class Operator:
     def states(self) -> Mapping[str, RowState]:
         """The row states that make up this operator's memory."""
         return {}
+
+    def page_to(self, pages: StatePages) -> None:
+        """From now on wide values of its rows beyond a budget lie on the disk; before anything comes."""
+        for state in self.states().values():
+            state.page_to(pages)
 
     def meta(self) -> dict[str, Any]:
         """What else must survive, as JSON; extended by subclasses."""

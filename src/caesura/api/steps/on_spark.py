@@ -44,6 +44,7 @@ class OnSpark(Planned):
         take_over: bool = False,
         on_change: OnChange = "refuse",
         final_rows: FinalRows = "refuse",
+        state_memory: int | str | None = None,
         allow_unbounded: bool = False,
         lifetimes: Mapping[str, int | Literal["finite"]] | None = None,
         bounded_columns: Mapping[str, Iterable[str]] | None = None,
@@ -89,6 +90,9 @@ class OnSpark(Planned):
         final_rows
             Where a rebuild would touch rows that were final: ``"refuse"`` lists them, ``"keep"`` leaves
             them, ``"new_generation"`` begins the whole output anew beside the old.
+        state_memory
+            Of the texts and other wide values that a bucket holds, how much lies in memory, like
+            ``"1 GB"``; the rest lies on the worker's disk. Without it, all lie in memory.
         allow_unbounded
             Whether a plan whose state would grow without bound is started all the same, with a warning of
             what will grow; by default it is refused.
@@ -149,6 +153,7 @@ class OnSpark(Planned):
             take_over=take_over,
             on_change=on_change,
             final_rows=final_rows,
+            state_memory=state_memory,
             name=name,
             metrics_port=metrics_port,
         )

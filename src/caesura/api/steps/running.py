@@ -325,6 +325,7 @@ class RunSteps(Planned):
         take_over: bool = False,
         on_change: OnChange = "refuse",
         final_rows: FinalRows = "refuse",
+        state_memory: int | str | None = None,
         threads: Literal[1] = 1,
     ) -> Query: ...
     @overload
@@ -351,6 +352,7 @@ class RunSteps(Planned):
         take_over: bool = False,
         on_change: OnChange = "refuse",
         final_rows: FinalRows = "refuse",
+        state_memory: int | str | None = None,
         threads: int = 1,
     ) -> Query | ThreadedQuery:
         """The plan as a query in this process, to be fed, stepped, asked and published.
@@ -383,6 +385,9 @@ class RunSteps(Planned):
         final_rows
             Where a rebuild would touch rows that were final: ``"refuse"`` lists them, ``"keep"`` leaves
             them, ``"new_generation"`` begins the whole output anew beside the old.
+        state_memory
+            Of the texts and other wide values that its steps hold, how much lies in memory, like
+            ``"1 GB"``; the rest lies on the local disk. Without it, all lie in memory.
         threads
             As in `run`; such a query is run or stepped and its output taken, what else queries do is
             refused by name.
@@ -413,14 +418,14 @@ class RunSteps(Planned):
         if threads != 1 or isinstance(threads, bool):
             return self._query_on_threads(
                 threads,
-                saved=checkpoint is not None or sink is not None,
+                saved=checkpoint is not None or sink is not None or state_memory is not None,
                 output=output,
                 speculate=speculate,
                 schedule=schedule,
                 claims=claims,
             )
         if checkpoint is None and sink is None:
-            return query_of(self.node, output, speculate, schedule, claims)
+            return query_of(self.node, output, speculate, schedule, claims, state_memory)
         from caesura.runtime.durable.making import durable_query
 
         try:
@@ -435,6 +440,7 @@ class RunSteps(Planned):
                 take_over=take_over,
                 on_change=on_change,
                 final_rows=final_rows,
+                state_memory=state_memory,
             )
         except CaesuraError as error:
             raise error.at("query", here()) from None
@@ -446,7 +452,8 @@ class RunSteps(Planned):
             count = check_threads(threads)
             if saved:
                 raise PlanError(
-                    f"a query on {threads} threads has no checkpoint, and no sink that goes with one.",
+                    f"a query on {threads} threads has no checkpoint, no sink that goes with one, and no "
+                    "state_memory=.",
                     remedy="Leave out threads=, or take its output with take().",
                 )
         except CaesuraError as error:

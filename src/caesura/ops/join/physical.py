@@ -14,6 +14,7 @@ from caesura.events.columns import words
 from caesura.events.item import Item
 from caesura.events.labels import Labels
 from caesura.events.page import Page, concat, take_rows
+from caesura.events.paging import StatePages
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64, Mask
 from caesura.kernels.keys import KeyTable
@@ -55,6 +56,8 @@ class JoinOperator(AlignedOperator):
         self._waiting = [WaitingRows(key_words[port], key_words[1 - port]) for port in (0, 1)]
         self._table = KeyTable()
         self._memo = Register()
+        self._paged = False
+        """Whether rows go to the disk: none waits in memory as it came."""
         types = [[side.schema.field(i).type for i in side.key_places] for side in self.sides]
         self._alike = types[0] == types[1]
         self._pairs = node.how not in ("semi", "anti")
@@ -86,7 +89,8 @@ class JoinOperator(AlignedOperator):
         """Lets the rows of a large page that are to be stored wait as they came; False where they cannot."""
         if page.re_new is not None or page.tags is not None or self.sides[port].sources or not self._pairs:
             return False
-        if any(side.preserved for side in self.sides) or np.count_nonzero(store) < PAGE_ROWS:
+        preserved = any(side.preserved for side in self.sides)
+        if preserved or self._paged or np.count_nonzero(store) < PAGE_ROWS:
             return False
         self._waiting[port].add(page, store)
         return True
@@ -324,6 +328,11 @@ class JoinOperator(AlignedOperator):
             side.compact()
             side.relink()
         return len(rows)
+
+    def page_to(self, pages: StatePages) -> None:
+        self._paged = True
+        for side in self.sides:
+            side.page_to(pages)
 
     def states(self) -> dict[str, RowState]:
         self._file_all()

@@ -19,6 +19,7 @@ from caesura.events.identity import Secret, identity
 from caesura.events.labels import Labels
 from caesura.events.nested import validity
 from caesura.events.page import NO_NEW_END, Page
+from caesura.events.paging import StatePages
 from caesura.events.referred import ReferredStore
 from caesura.events.rows import RowState
 from caesura.kernels.chains import Chains
@@ -77,16 +78,24 @@ class Side:
         fields = {**self.rows.dtypes, **{f"label{k}": np.dtype(np.int64) for k in sources}}
         self.rows = RowState(fields, self.schema, store=self._store)
 
+    def page_to(self, pages: StatePages) -> None:
+        """Wide values are referred to from now on, and those beyond a budget lie on the disk."""
+        self._store = ReferredStore
+        self.rows = RowState(self.rows.dtypes, self.schema, store=ReferredStore)
+        self.rows.page_to(pages)
+
     def labels(self) -> dict[int, I64]:
         """The labels of all stored rows by source."""
         return {k: self.rows.get(f"label{k}") for k in self.sources}
 
     def key_ids(self, payload: pa.RecordBatch) -> tuple[U64, U64]:
         """The identity of each row's key; a key with a null in it equals none of the other side's."""
-        columns = [payload.column(i) for i in self.key_places]
+        return self._ids([payload.column(i) for i in self.key_places], payload.num_rows)
+
+    def _ids(self, columns: list[pa.Array], count: int) -> tuple[U64, U64]:
         if self.nulls_match:
-            return identity(columns, payload.num_rows, self._secret)
-        return key_ids(columns, payload.num_rows, self._secret, self.number)
+            return identity(columns, count, self._secret)
+        return key_ids(columns, count, self._secret, self.number)
 
     def look_up(self, key: I64, page: Page) -> I64 | None:
         """The row here that each row of the other side's page meets all its life; None if one does not."""
@@ -286,8 +295,9 @@ class Side:
         """Chains anew, from the rows alone."""
         self.chains, self.sent_chains = Chains(), Chains()
         if self.rows.size:
-            key, _ = table.encode(*self.key_ids(self.rows.payload.all()))
-            self.rows.get("key")[:] = key
+            every, held = np.arange(self.rows.size), self.rows.payload.columns
+            columns = [held[i].take(every) for i in self.key_places]
+            self.rows.get("key")[:] = table.encode(*self._ids(columns, len(every)))[0]
         self.relink()
 
     def relink(self) -> None:

@@ -43,6 +43,7 @@ class Fragment:
         speculate: Speculate = "arrival",
         wakes: bool = False,
         netted: Mapping[str, TableLayout] | None = None,
+        state_memory: int | None = None,
     ) -> None:
         self.stages, self.stage = stages, stages.stages[number]
         self.bucket, self.buckets, self.secret = bucket, buckets, secret
@@ -62,6 +63,7 @@ class Fragment:
             crossing=plan.crossing,
             readers={d.label: 1 if d.keys == () else buckets for d in self.stage.departures},
             secret=secret,
+            state_memory=state_memory,
         )
         heads = {loop: query.parts.loop_head(loop) for loop in plan.crossing}
         self.rounds = Rounds(heads, query.feed, query.runner.work, buckets)

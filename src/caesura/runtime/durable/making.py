@@ -33,6 +33,7 @@ def durable_query(
     take_over: bool = False,
     on_change: OnChange = "refuse",
     final_rows: FinalRows = "refuse",
+    state_memory: int | str | None = None,
 ) -> DurableQuery:
     """A query with one output and a checkpoint."""
     if checkpoint is None:
@@ -56,6 +57,7 @@ def durable_query(
         take_over=take_over,
         on_change=on_change,
         final_rows=final_rows,
+        state_memory=state_memory,
     )
 
 

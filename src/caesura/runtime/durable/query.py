@@ -67,13 +67,14 @@ class DurableQuery(Query):
         take_over: bool = False,
         on_change: OnChange = "refuse",
         final_rows: FinalRows = "refuse",
+        state_memory: int | str | None = None,
     ) -> None:
         self._sink = TakenOutput() if sink is None else sink
         if not hasattr(self._sink, "board"):
             self._sink.board = Board()
         self._sink.reach()
         self.folder = self._sink.folder
-        super().__init__(outputs, schedule=schedule, speculate=speculate)
+        super().__init__(outputs, schedule=schedule, speculate=speculate, state_memory=state_memory)
         for reader in self.parts.readers.values():
             reader.ends = not reader.grows
         self._every, self._now = every, now

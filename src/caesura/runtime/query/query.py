@@ -30,6 +30,7 @@ from caesura.events.chunks import Chunks
 from caesura.events.identity import Secret
 from caesura.events.item import Item
 from caesura.events.page import Page
+from caesura.events.paging import StatePages, memory_limit, memory_size, memory_taken, refuse_full
 from caesura.feedback.predicates import Meant
 from caesura.io.ingress.pushed import PushedIngress
 from caesura.io.sinks.rows import history_table
@@ -89,6 +90,7 @@ class Query(Closing):
         listens: bool = True,
         secret: Secret | None = None,
         patient: bool = False,
+        state_memory: int | str | None = None,
     ) -> None:
         keeper = Keeper(secret)
         parts = self.parts = Assembly(
@@ -117,12 +119,20 @@ class Query(Closing):
         self._recording: Recording | None = None
         for cell in self.graph.cells:
             cell.operator.attach(cell.feedback)
+        self._limit = memory_limit()
+        if state_memory is not None:
+            self._page_to(StatePages(memory_size(state_memory)))
         self._patient: list[Edge] = []
         """Where small pages wait for windows to close."""
         if patient and claims is None and speculate == "watermark":
             from caesura.runtime.graph.patience import wait_for_windows
 
             self._patient = wait_for_windows(self.graph.cells)
+
+    def _page_to(self, pages: StatePages) -> None:
+        """Lets wide values of what the steps hold, beyond a budget for all, lie on the disk."""
+        for cell in self.graph.cells:
+            cell.operator.page_to(pages)
 
     def settle(self, *, for_good: bool = False) -> None:
         """Takes what waits although nothing follows from it yet: somebody looks at the steps, or will."""
@@ -446,6 +456,8 @@ class Query(Closing):
         >>> query.table().to_pylist()
         [{'LE': 1, 'RE': 2, 'id': 7}]
         """
+        if self._limit is not None:
+            refuse_full(self._limit, memory_taken())
         if not traced():
             self.runner.run()
             return

@@ -342,11 +342,19 @@ def query_of(
     speculate: Speculate | None,
     schedule: Schedule | ScheduleName | None,
     claims: Mode | None = None,
+    state_memory: int | str | None = None,
 ) -> Query:
     """A query with one output."""
     outputs = prune({"out": delivered(node, output)})
     pace = pace_of(output, speculate)
-    return Query(outputs, speculate=pace, schedule=schedule, claims=claims, patient=True)
+    return Query(
+        outputs,
+        speculate=pace,
+        schedule=schedule,
+        claims=claims,
+        patient=True,
+        state_memory=state_memory,
+    )
 
 
 def pace_of(output: Output, speculate: Speculate | None) -> Speculate:

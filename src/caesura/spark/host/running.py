@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from caesura.errors import StreamError, looked_up
 from caesura.events.identity import Secret
+from caesura.events.paging import memory_size
 from caesura.feedback.predicates import Meant
 from caesura.io.places import Place
 from caesura.io.places.lease import Lease
@@ -690,6 +691,7 @@ def start(
     take_over: bool = False,
     on_change: OnChange = "refuse",
     final_rows: FinalRows = "refuse",
+    state_memory: int | str | None = None,
     name: str | None = None,
     metrics_port: int | str | None = None,
 ) -> SparkQuery:
@@ -726,6 +728,8 @@ def start(
     on_change
         As in `Stream.start`.
     final_rows
+        As in `Stream.start`.
+    state_memory
         As in `Stream.start`.
     name
         As in `Stream.start`.
@@ -771,7 +775,8 @@ def start(
         job, part = go_on(part, job, nodes, target, partitions, on_change, cut, final_rows)
         shape = shape_of_job(job.stages, job.buckets)
         save_shape(place, shape, name=name or "", timed=timed(nodes.values()), folder=target.folder)
-        job = dataclasses.replace(job, secret=secret, fence=lease.number)
+        bytes_held = None if state_memory is None else memory_size(state_memory)
+        job = dataclasses.replace(job, secret=secret, fence=lease.number, state_memory=bytes_held)
         options: dict[str, Any] = {"trigger": trigger, "limits": limits, "lease": lease, "name": name or ""}
         made = launch(job, nodes, spark, target, part, **options)
     except BaseException:

@@ -110,7 +110,8 @@ def _restored(job: Job, stage: int, bucket: int, chunks: dict[str, bytes] | None
     forget_old(job.name)
     secret = secret_of(job)
     own = (job.stages, stage, bucket, job.buckets, secret)
-    fragment = Fragment(*own, speculate=job.speculate, wakes=job.wakes, netted=job.netted)
+    options: dict[str, Any] = {"netted": job.netted, "state_memory": job.state_memory}
+    fragment = Fragment(*own, speculate=job.speculate, wakes=job.wakes, **options)
     if chunks is not None:
         if chunks.get("query/secret", secret.key) != secret.key:
             raise StreamError(

@@ -8,7 +8,7 @@ no version that Spark retains can name it.
 >>> files = ChunkFiles(Place.of(tempfile.mkdtemp()), "1-0", epoch=7, attempt=0, retained=100)
 >>> row, small = files.save(FileRow(), {"rows": b"r" * INLINE, "note": b"n"})
 >>> sorted(row.named), small
-(['rows'], {'note': b'n'})
+(['rows'], {'rows': None, 'note': b'n'})
 >>> read_named(files.place, FileRow.of_text(row.text()))["rows"] == b"r" * INLINE
 True
 """
@@ -113,9 +113,7 @@ class ChunkFiles:
                 made = list(pool.map(self._put, own, large.values()))
             named.update(zip(large, made, strict=True))
         for chunk in large:
-            rest.pop(chunk)
-            if chunk not in row.named:
-                rest[chunk] = None  # it may have been small before
+            rest[chunk] = None  # it may have been small before
         dropped = dict(row.dropped)
         if gone or self._strays:
             dropped[self.epoch] = [*dropped.get(self.epoch, []), *gone, *self._strays]

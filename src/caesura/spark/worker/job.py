@@ -54,6 +54,8 @@ class Job:
     """Whether work that waits asks for another epoch, through the loop log."""
     chunks: str = ""
     """Where large chunks of state lie; empty where Spark alone knows the checkpoint: all in its store."""
+    state_memory: int | None = None
+    """How many bytes of the texts and other wide values of a bucket lie in memory; None for all."""
     retained: int = 0
     """Of how many epochs Spark retains the state."""
     seal: bytes = field(default_factory=new_seal, repr=False)
