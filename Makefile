@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
+RUN := $(VENV)/.ready-to-run
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
@@ -10,16 +11,21 @@ READY := $(VENV)/.ready
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
 
-$(READY): requirements.lock pyproject.toml
-	@echo "setting up $(VENV) from requirements.lock (first time: about a minute)"
+$(RUN): requirements-run.lock pyproject.toml
+	@echo "setting up $(VENV) from requirements-run.lock (first time: less than a minute)"
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
-	@$(PY) -m pip install --quiet --require-hashes -r requirements.lock
+	@$(PY) -m pip install --quiet --no-compile --require-hashes -r requirements-run.lock
 	@$(PY) -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(READY): $(RUN) requirements.lock
+	@echo "adding to it from requirements.lock what tests and documentation need (first time: about two minutes)"
+	@$(PY) -m pip install --quiet --require-hashes -r requirements.lock
 	@touch $@
 
 setup: $(READY) ## make the virtual environment from the locked dependencies
 
-demo: $(READY) ## the main job: a live traffic speed map on Spark; CONSOLE=1 ends with it in the browser
+demo: $(RUN) ## the main job: a live traffic speed map on Spark; CONSOLE=1 ends with it in the browser
 	@$(PY) examples/traffic/demo.py $(if $(CONSOLE),--console) $(ARGS)
 
 test: check unit ## everything that must hold: check, then all tests
@@ -75,9 +81,12 @@ docs: $(READY) ## the documentation as HTML, in build/docs
 	$(PY) -m sphinx -W --keep-going -q -b html docs build/docs
 	@echo "open build/docs/index.html"
 
-lock: $(READY) ## resolve the dependencies again and write requirements.lock
+LOCK = pip compile -q pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+
+lock: $(READY) ## resolve the dependencies again and write requirements.lock, and requirements-run.lock: what running takes
 	$(PY) -m pip install --quiet uv
-	$(PY) -m uv pip compile -q pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements.lock
+	$(PY) -m uv $(LOCK) --all-extras -o requirements.lock
+	$(PY) -m uv $(LOCK) --extra spark --extra cli --extra console -c requirements.lock -o requirements-run.lock tests/release/build.in
 
 clean: ## remove the environment and every cache
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
