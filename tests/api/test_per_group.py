@@ -92,5 +92,5 @@ def test_what_cannot_be_kept_apart_is_refused() -> None:
         grouped.apply(lambda g: g.union(read()))
     with pytest.raises(PlanError, match="wants a stream"):
         grouped.apply(lambda g: None)  # type: ignore[arg-type,return-value]
-    with pytest.raises(PlanError, match="nothing of the group"):
+    with pytest.raises(PlanError, match="not made of the group"):
         grouped.apply(lambda g: cz.from_rows([{"t": 1}], time="t"))

@@ -98,7 +98,7 @@ def test_the_oracle_hashes_every_type_as_the_engine_does() -> None:
 
 
 def test_shares_and_seeds_that_are_none_are_refused() -> None:
-    with pytest.raises(PlanError, match=r"a share of 1\.5 is none"):
+    with pytest.raises(PlanError, match=r"1\.5 is no share"):
         read().sample(1.5)
     with pytest.raises(PlanError, match="the seed is"):
         read().sample(0.5, seed=2**70)

@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import sys
 
-import nbformat
-from nbclient import NotebookClient
-
 CELLS = [
     "%pip install --quiet '{wheel}[spark]' '{spark}'",
     """
@@ -57,6 +54,9 @@ print(f"{len(here)} rows, the same on Spark {pyspark.__version__} and in the ker
 
 def main(wheel: str, spark: str, folder: str) -> None:
     """Runs the cells; a cell that fails ends the process with its error."""
+    import nbformat
+    from nbclient import NotebookClient
+
     book = nbformat.v4.new_notebook()
     texts = [cell.strip().replace("{wheel}", wheel).replace("{spark}", spark) for cell in CELLS]
     book.cells = [nbformat.v4.new_code_cell(text) for text in texts]
