@@ -17,7 +17,7 @@ from caesura.io.places.lease import Lease
 from caesura.io.sinks.protocol import refuse_behind
 from caesura.runtime.sinks.parquet import ParquetSink
 from caesura.spark.errors import cause_of, explained, ours
-from caesura.spark.host.checkpoint import FORMAT, STATE_FORMAT, query_id, read_plan
+from caesura.spark.host.checkpoint import CHECKPOINT_FORMAT, FORMAT, query_id, read_plan
 from caesura.spark.host.clock_source import ClockReader
 from caesura.spark.host.feedback import CheckpointFeedback
 from caesura.spark.host.loop_source import LoopReader
@@ -93,7 +93,7 @@ def test_a_file_of_the_loop_log_that_is_gone_is_named(tmp_path: Path) -> None:
 
 
 TARGETS = {"buckets": 2, "readers": "x", "outputs": {}}
-KEPT = {FORMAT: STATE_FORMAT, "buckets": 2, "partitions": 2, "stages": 2, "sources": {}, "keeps": {}}
+KEPT = {FORMAT: CHECKPOINT_FORMAT, "buckets": 2, "partitions": 2, "stages": 2, "sources": {}, "keeps": {}}
 STANDING = {"last": 0, "feedback": []}
 
 
