@@ -24,7 +24,7 @@ def satisfying_row(literals: list[Expr], schema: pa.Schema) -> dict[str, Any] | 
     if found is not None:
         return found
     try:
-        import z3  # type: ignore[import-not-found]
+        import z3
     except ImportError:
         return None
     try:
