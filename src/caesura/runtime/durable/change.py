@@ -17,13 +17,14 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Literal
+from typing import Literal, get_args
 
-from caesura.errors import StreamError
+from caesura.errors import StreamError, looked_up
 from caesura.events.chunks import SavedJson, json_chunk
 from caesura.io.sources.source import Source
 from caesura.plan import Node, walk
 from caesura.plan.node import canonical
+from caesura.runtime.durable.corrections import FinalRows
 from caesura.runtime.graph.cell import Cell
 from caesura.runtime.graph.queued import QUEUES
 from caesura.runtime.query.stored_plan import described
@@ -49,6 +50,12 @@ class SavedStep:
     @staticmethod
     def of(node: Node) -> SavedStep:
         return SavedStep(described(node), _state(node), _whole(node), not node.row_wise)
+
+
+def check_choices(on_change: str, final_rows: str) -> None:
+    """Refuses what is none of the ways to go on, also where the plan is the same and none is asked for."""
+    looked_up(dict.fromkeys(get_args(OnChange)), on_change, "on_change")
+    looked_up(dict.fromkeys(get_args(FinalRows)), final_rows, "final_rows")
 
 
 def steps_of(cells: Iterable[Cell]) -> dict[str, SavedStep]:

@@ -22,7 +22,7 @@ from caesura.io.places import Place
 from caesura.io.places.lease import Lease
 from caesura.io.sinks.protocol import Sink, TableSink
 from caesura.plan import Node, Speculate
-from caesura.runtime.durable.change import OnChange, PlanChange, carried_offsets, steps_of
+from caesura.runtime.durable.change import OnChange, PlanChange, carried_offsets, check_choices, steps_of
 from caesura.runtime.durable.corrections import FinalRows, forms_of
 from caesura.runtime.durable.delivery import Delivery, TakenOutput
 from caesura.runtime.durable.manifest import Manifests, SavedEpoch
@@ -69,9 +69,9 @@ class DurableQuery(Query):
         final_rows: FinalRows = "refuse",
         state_memory: int | str | None = None,
     ) -> None:
+        check_choices(on_change, final_rows)
         self._sink = TakenOutput() if sink is None else sink
-        if not hasattr(self._sink, "board"):
-            self._sink.board = Board()
+        Board.given_to(self._sink)
         self._sink.reach()
         self.folder = self._sink.folder
         super().__init__(outputs, schedule=schedule, speculate=speculate, state_memory=state_memory)

@@ -220,6 +220,12 @@ class Board:
         self.course: list[dict[str, Any]] = []
         """How each source stood behind the last epochs: when, rows, late rows, latest time, promise."""
 
+    @staticmethod
+    def given_to(sink: Any) -> None:
+        """Gives a sink a board, unless it has one."""
+        if not hasattr(sink, "board"):
+            sink.board = Board()
+
     def note_epoch(self, epoch: int, seconds: float, at: float) -> None:
         """An epoch was written, in so many seconds; the oldest that is known is forgotten."""
         sources = {

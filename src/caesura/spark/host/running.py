@@ -27,7 +27,7 @@ from caesura.plan import Node, Speculate, here
 from caesura.plan.duration import Duration, ticks
 from caesura.punctuation import Intent
 from caesura.runtime.buckets.labels import OUT
-from caesura.runtime.durable.change import OnChange
+from caesura.runtime.durable.change import OnChange, check_choices
 from caesura.runtime.durable.corrections import FinalRows
 from caesura.runtime.feedback.consumer import StandingFeedback
 from caesura.runtime.metrics.plan_shape import PlanShape
@@ -751,6 +751,7 @@ def start(
 
         query = start({"slow": slow.node, "fast": fast.node}, spark, sink="out/", checkpoint="state/")
     """
+    check_choices(on_change, final_rows)
     target = as_sink(sink, "start")
     check_form(target, output)
     refuse_sink(spark, target)

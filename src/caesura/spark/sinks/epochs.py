@@ -75,8 +75,7 @@ class EpochWriter:
     def of(sink: Sink, outputs: Mapping[str, Node], buckets: int) -> EpochWriter:
         """Opens a sink for these outputs."""
         sink.open(outputs)
-        if not hasattr(sink, "board"):
-            sink.board = Board()
+        Board.given_to(sink)
         return EpochWriter(sink, outputs, Aligner(buckets))
 
     def attach(self, query: str) -> Future[None]:
