@@ -90,10 +90,25 @@ def test_every_page_is_in_the_list_for_programs() -> None:
 
 
 def test_every_page_is_reached_from_the_index() -> None:
-    index = (ROOT / "docs" / "index.md").read_text()
-    named = re.findall(r"^[\w/*-]+$", index, re.MULTILINE)
-    reached = {page for pattern in named for page in (ROOT / "docs").glob(f"{pattern}.md")}
+    reached: set[Path] = set()
+    for page in (ROOT / "docs" / "index.md", ROOT / "docs" / "adr" / "index.md"):
+        named = re.findall(r"^[\w/*-]+$", page.read_text(), re.MULTILINE)
+        reached |= {found for pattern in named for found in page.parent.glob(f"{pattern}.md")}
     assert [p for p in (ROOT / "docs").rglob("*.md") if p not in reached] == []
+
+
+def test_every_decision_has_a_line_in_their_index() -> None:
+    folder = ROOT / "docs" / "adr"
+    linked = re.findall(r"^\| \[\d+\]\((\S+)\) \| \S", (folder / "index.md").read_text(), re.MULTILINE)
+    assert sorted(linked) == sorted(page.name for page in folder.glob("0*.md"))
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "adr").glob("0*.md")), ids=lambda p: p.stem)
+def test_every_file_that_a_decision_names_exists(page: Path) -> None:
+    """Tests and documentation by their path from here, code also by its path in the package."""
+    named = re.findall(r"`((?:\w+/)+(?:[\w-]+\.\w+)?)`", page.read_text())
+    roots = (ROOT, ROOT / "src" / "caesura")
+    assert [path for path in named if not any((root / path).exists() for root in roots)] == []
 
 
 def test_every_public_name_stands_in_the_reference() -> None:
