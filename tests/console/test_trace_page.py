@@ -14,8 +14,8 @@ import caesura as cz
 from caesura.cli.console import _watched
 from caesura.console.web.server import ConsoleServer
 from caesura.console.web.tracing import BUSY, TracePage
-from caesura.runtime.inspect.read_again import read_again
 from caesura.runtime.inspect.trace import Trace
+from caesura.runtime.query.read_again import read_again
 
 FLOW = """
 import caesura as cz

@@ -12,6 +12,7 @@ from caesura.runtime.graph.schedule import (
     Shuffled,
 )
 from caesura.runtime.query.query import Query
+from caesura.runtime.query.recording import Recording
 
 checked_methods(Query)
 
@@ -21,6 +22,7 @@ __all__ = [
     "Proportional",
     "Publication",
     "Query",
+    "Recording",
     "RoundRobin",
     "Schedule",
     "ScheduleName",

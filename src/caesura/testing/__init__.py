@@ -27,14 +27,15 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from caesura.events import History, Item, Page, draw, parse
+from caesura.events.differences import drawn_difference
 from caesura.expr import Expr
 from caesura.expr.evaluation import evaluate
 from caesura.ops.input import Input
 from caesura.plan import Node, walk
 from caesura.runtime import Query
-from caesura.testing.differences import drawn_difference
+from caesura.testing.replay import assert_replay, load_stream
 
-__all__ = ["assert_history", "draw", "parse", "run", "values"]
+__all__ = ["assert_history", "assert_replay", "draw", "load_stream", "parse", "run", "values"]
 
 
 class HasNode(Protocol):

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from caesura.runtime.durable.corrections import FinalRows
     from caesura.runtime.inspect.feedback_audit import FeedbackAudit
     from caesura.runtime.inspect.trace import Trace
+    from caesura.runtime.inspect.trace_back import RowOrigin
     from caesura.runtime.query.recording import Recording
     from caesura.runtime.threads.query import ThreadedQuery
 
@@ -493,6 +494,8 @@ class RunSteps(Planned):
         See Also
         --------
         Stream.audit : whether feedback left out what it may.
+        Stream.trace_back : where rows came from.
+        Stream.replay : a stretch to be looked into in other ways.
         caesura.runtime.Query.record : what a query takes in, kept.
 
         Examples
@@ -512,6 +515,85 @@ class RunSteps(Planned):
             return trace(node, rows, assume=assume, limit=limit, fed=fed)
         except CaesuraError as error:
             raise error.at("trace", here()) from None
+
+    def trace_back(
+        self,
+        rows: str | Pattern,
+        *,
+        step: str | None = None,
+        limit: int = 2_000,
+        recording: Recording | None = None,
+    ) -> RowOrigin:
+        """Where some rows of a step came from: the rows of the sources without which they are not there.
+
+        Runs in this process, again and again, each time without some of the rows.
+
+        Parameters
+        ----------
+        rows
+            Which rows: a pattern of the step's columns, ``LE`` and ``RE``, as in ``"n = 2, LE = 10"``.
+        step
+            The step; by default the last.
+        limit
+            How many rows of each source are read at most.
+        recording
+            What a query took in, ``query.replay()`` or ``query.record()``: then the rows are those.
+
+        Returns
+        -------
+        caesura.runtime.inspect.trace_back.RowOrigin
+            The rows, and what each step said because of them, from that step back to the sources.
+
+        See Also
+        --------
+        Stream.trace : what became of some rows of the sources.
+        Stream.replay : a stretch to be looked into in other ways.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> rows = [{"ts": 3, "mph": 62}, {"ts": 8, "mph": 9}]
+        >>> slow = cz.from_rows(rows, time="ts").where("mph < 30")
+        >>> print(slow.trace_back("mph = 9").needed[0][0])
+        row 1 of 'read': 8 9
+        """
+        try:
+            return (recording or self.replay(limit)).trace_back(rows, step=step)
+        except CaesuraError as error:
+            raise error.at("trace_back", here()) from None
+
+    def replay(self, rows: int = 2_000) -> Recording:
+        """The first rows of the sources, as a stretch that can be looked into.
+
+        Parameters
+        ----------
+        rows
+            How many of each source.
+
+        Returns
+        -------
+        caesura.runtime.Recording
+            What can be traced, stepped through, compared and saved as a test.
+
+        See Also
+        --------
+        caesura.runtime.Query.replay : the last rows that a query has read.
+        Stream.trace : what became of some rows.
+        Stream.trace_back : where rows came from.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> slow = cz.from_rows([{"ts": 3, "mph": 62}], time="ts").where("mph < 30")
+        >>> print(slow.replay().compare("mph = 62"))
+        with and without 1 row of the input, at step 'where': the same
+        """
+        from caesura.runtime.query.read_again import read_first
+
+        try:
+            return read_first(self.node, rows=rows)
+        except CaesuraError as error:
+            raise error.at("replay", here()) from None
 
     def audit(self, *feedback: Meant | tuple[int, Meant]) -> FeedbackAudit:
         """Runs twice, without feedback and with it, and says whether only what it covers was left out.

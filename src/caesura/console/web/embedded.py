@@ -11,14 +11,12 @@ from caesura.console.web.embedded_times import LOOKS_FOR, EmbeddedTimes
 from caesura.console.web.watched import SeenRows, Watched
 from caesura.events.item import Item
 from caesura.events.page import Page
-from caesura.io.ingress.ingress import SourceIngress
-from caesura.io.sources.protocol import Offsets
-from caesura.runtime.inspect.read_again import read_again
 from caesura.runtime.inspect.trace import Trace, trace
 from caesura.runtime.metrics.errands import Errands
 from caesura.runtime.metrics.figures import Figures
 from caesura.runtime.metrics.plan_shape import shape_of_query
 from caesura.runtime.metrics.served import timed
+from caesura.runtime.query.read_again import read_again
 
 if TYPE_CHECKING:
     from caesura.console.web.own_page import OwnPage
@@ -75,7 +73,7 @@ class EmbeddedWatch:
         """What was last seen of each step that somebody looks at."""
         self._claims, self._standing = 0, query.feedback()
         self._times = EmbeddedTimes(query, self._errands)
-        self._ends = self._read_to()
+        self._ends = self._query.read_to()
         """How far each source was read when the query was last seen."""
         query.runner.onlookers.append(self)
 
@@ -102,14 +100,6 @@ class EmbeddedWatch:
         (node, *_) = self._query.outputs.values()
         again = read_again(node, self._ends, rows=TRACED)
         return trace(again.plan(), rows, assume=assumed or None, limit=TRACED)
-
-    def _read_to(self) -> dict[str, Offsets]:
-        cells = self._query.parts.cells
-        return {
-            mark: dict(cell.operator.offsets)
-            for mark, cell in cells.items()
-            if isinstance(cell.operator, SourceIngress)
-        }
 
     def outputs(self) -> list[str]:
         """The outputs that feedback can be given on."""
@@ -153,7 +143,7 @@ class EmbeddedWatch:
         self._times.rest()
 
     def _read(self) -> None:
-        self._status, self._ends = self._query.status(), self._read_to()
+        self._status, self._ends = self._query.status(), self._query.read_to()
         self._claims, self._standing = len(self._query.claims), self._query.feedback()
         for number, tap in [*self._taps.items()]:
             if time.monotonic() - tap.looked > LOOKS_FOR:

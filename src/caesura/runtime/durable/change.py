@@ -22,7 +22,7 @@ from typing import Literal, get_args
 from caesura.errors import StreamError, looked_up
 from caesura.events.chunks import SavedJson, json_chunk
 from caesura.io.sources.source import Source
-from caesura.plan import Node, walk
+from caesura.plan import Node
 from caesura.plan.node import canonical
 from caesura.runtime.durable.corrections import FinalRows
 from caesura.runtime.graph.cell import Cell
@@ -61,17 +61,6 @@ def check_choices(on_change: str, final_rows: str) -> None:
 def steps_of(cells: Iterable[Cell]) -> dict[str, SavedStep]:
     """The steps of a graph."""
     return {cell.label: SavedStep.of(cell.node) for cell in cells}
-
-
-def labelled(outputs: Mapping[str, Node]) -> dict[str, Node]:
-    """The steps of a plan by their names, with a number where others have the name too."""
-    found: dict[str, Node] = {}
-    for node in walk(*outputs.values()):
-        label, number = node.step, 2
-        while label in found:
-            label, number = f"{node.step}-{number}", number + 1
-        found[label] = node
-    return found
 
 
 @dataclass(frozen=True)

@@ -23,19 +23,18 @@ from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
 
-import numpy as np
-
-from caesura.errors import PlanError, closest, looked_up
+from caesura.errors import looked_up
 from caesura.events import Item, Page
 from caesura.io.ingress.late import lifetimes
 from caesura.io.sources.protocol import Offsets, Reader
 from caesura.io.sources.source import Source
 from caesura.misuse import checked_methods
-from caesura.plan import Node, Raw, walk
+from caesura.plan import Node, Raw
+from caesura.plan.labelled import labelled
 from caesura.plan.node import rebuilt
 from caesura.punctuation import Pattern
 from caesura.punctuation.parsing import parse_punctuation
-from caesura.runtime.graph.edge import wanted
+from caesura.runtime.inspect.choice import MatchingRows, RowChoice, refuse_unknown
 from caesura.runtime.query.query import Query
 from caesura.runtime.query.result import query_of
 
@@ -121,14 +120,14 @@ class StepTrace:
         for row in self.late:
             yield f"  refused: {row['reason']}" + (f", row {row['offset']}" if _read(row) else "")
         if len(self.caused) <= SHOWN:
-            yield from _drawn(self.caused)
+            yield from drawn(self.caused)
             if self.otherwise:
                 yield "  without them instead:"
-                yield from _drawn(self.otherwise)
+                yield from drawn(self.otherwise)
             return
-        yield from _drawn(self.caused[: SHOWN // 2])
+        yield from drawn(self.caused[: SHOWN // 2])
         yield f"  ... {len(self.caused) - SHOWN // 2} more; in the end:"
-        yield from _drawn(self.ends)
+        yield from drawn(self.ends)
 
 
 @checked_methods
@@ -170,19 +169,23 @@ class Trace:
         return {"chosen": self.chosen, "rows": self.rows, "steps": [s.to_json() for s in self.steps]}
 
 
-class _Now:
+class Now:
     """The row that is being worked on."""
 
     def __init__(self) -> None:
         self.row = ""
 
+    def reach(self, row: str) -> None:
+        """Another row is worked on from here on."""
+        self.row = row
 
-class _OneByOne(Reader):
+
+class OneByOne(Reader):
     """A source's reader, row by row; with or without the chosen ones."""
 
     in_memory = True
 
-    def __init__(self, inner: Reader, label: str, chosen: Pattern | None, now: _Now, limit: int) -> None:
+    def __init__(self, inner: Reader, label: str, chosen: RowChoice, now: Now, limit: int) -> None:
         self.schema, self.lanes, self.key = inner.schema, inner.lanes, inner.key
         self.punctuates = inner.punctuates
         self._inner, self._label, self._chosen = inner, label, chosen
@@ -197,28 +200,28 @@ class _OneByOne(Reader):
         left = self._limit
         for raw in self._inner.sample(self._limit):
             whole = raw.batch.num_rows
-            mine = None if self._chosen is None else self._chosen.matches(raw.batch)
+            mine = self._chosen.read(self._label, raw)
             for at in range(whole + 1):
                 marks = tuple((0, pattern) for place, pattern in raw.punctuations if place == at)
                 if at == left or (at == whole and not marks):
                     break
-                hit = at < whole and mine is not None and bool(mine[at])
+                hit = at < whole and bool(mine[at])
                 self.found += hit
                 taken = at < whole and (self.keeps or not hit)
-                self._now.row = f"row {raw.offset_of(at)} of '{self._label}'"
+                self._now.reach(f"row {raw.offset_of(at)} of '{self._label}'")
                 yield Raw(raw.lane, raw.offset_of(at), raw.batch.slice(at, 1 if taken else 0), marks)
             left -= whole
             if left <= 0:
                 break
-        self._now.row = f"the end of '{self._label}'"
+        self._now.reach(f"the end of '{self._label}'")
 
 
 @dataclass
-class _EventTap:
+class EventTap:
     """Takes what leaves one step."""
 
     node: Node
-    now: _Now
+    now: Now
     events: list[TracedEvent] = field(default_factory=list)
 
     def append(self, item: Item) -> None:
@@ -253,9 +256,22 @@ def trace(
 
     ``fed`` is what inputs are fed, with their labels, once the sources are read.
     """
-    chosen = rows if isinstance(rows, Pattern) else parse_punctuation(rows).pattern
+    pattern = rows if isinstance(rows, Pattern) else parse_punctuation(rows).pattern
+    refuse_unknown(node, pattern)
+    return trace_rows(node, MatchingRows(pattern), str(pattern), assume=assume, limit=limit, fed=fed)
+
+
+def trace_rows(
+    node: Node,
+    chosen: RowChoice,
+    named: str,
+    *,
+    assume: str | Pattern | None = None,
+    limit: int = MAX_ROWS,
+    fed: Sequence[Fed] = (),
+) -> Trace:
+    """Follows chosen rows, under the name that they have."""
     ignored = parse_punctuation(assume).pattern if isinstance(assume, str) else assume
-    _refuse_unknown(node, chosen)
     found, present = _run(node, chosen, ignored, fed, keeps=True, limit=limit)
     _, absent = _run(node, chosen, ignored, fed, keeps=False, limit=limit)
     steps: list[StepTrace] = []
@@ -265,38 +281,25 @@ def trace(
         step = _compared(run, absent[fingerprint], reached)
         changed[fingerprint] = bool(step.caused or step.otherwise)
         steps.append(step)
-    return Trace(str(chosen), found, steps)
-
-
-def _refuse_unknown(node: Node, chosen: Pattern) -> None:
-    given = [n.reader.schema if isinstance(n, Source) else n.schema for n in walk(node) if not n.inputs]
-    known = sorted({name for schema in given for name in schema.names})
-    for name in chosen.attributes:
-        if name not in known:
-            raise PlanError(f"no source has a column '{name}'.", remedy=closest(name, known))
-    if not any(set(chosen.attributes) <= set(schema.names) for schema in given):
-        raise PlanError(
-            f"no source has all of the columns {', '.join(chosen.attributes)}.",
-            remedy="Choose rows by the columns of one source.",
-        )
+    return Trace(named, found, steps)
 
 
 def _run(
-    node: Node, chosen: Pattern, ignored: Pattern | None, fed: Sequence[Fed], *, keeps: bool, limit: int
+    node: Node, chosen: RowChoice, ignored: Pattern | None, fed: Sequence[Fed], *, keeps: bool, limit: int
 ) -> tuple[int, dict[str, _Run]]:
     """How many rows were chosen, and every step by its place in the plan."""
-    now = _Now()
-    plan, readers = _read_one_by_one(node, chosen, now, limit)
+    now = Now()
+    plan, readers = read_one_by_one(node, chosen, now, limit)
     for reader in readers:
         reader.keeps = keeps
     query = query_of(plan, "changes", None, None)
-    taps = {cell.label: _EventTap(cell.node, now) for cell in query.graph.cells}
+    taps = {cell.label: EventTap(cell.node, now) for cell in query.graph.cells}
     for cell in query.graph.cells:
         cell.taps.append(taps[cell.label])
     if ignored is not None:
         query.assume(ignored)
     query.run()
-    found = _feed_one_by_one(query, chosen, fed, now, keeps=keeps)
+    found = feed_one_by_one(query, chosen, fed, now, keeps=keeps)
     late, counted = query.late(), query.counters()
     runs: dict[str, _Run] = {}
     for cell in query.graph.cells:
@@ -307,7 +310,7 @@ def _run(
     return found + sum(reader.found for reader in readers), runs
 
 
-def _feed_one_by_one(query: Query, chosen: Pattern, fed: Sequence[Fed], now: _Now, *, keeps: bool) -> int:
+def feed_one_by_one(query: Query, chosen: RowChoice, fed: Sequence[Fed], now: Now, *, keeps: bool) -> int:
     """Feeds what was recorded, row by row, with or without the chosen ones; gives how many these are."""
     seen: Counter[str] = Counter()
     found = 0
@@ -315,14 +318,13 @@ def _feed_one_by_one(query: Query, chosen: Pattern, fed: Sequence[Fed], now: _No
         if label not in query.inputs:
             continue
         if not isinstance(item, Page):
-            now.row = f"punctuation of '{label}'"
+            now.reach(f"punctuation of '{label}'")
             query.feed(label, item)
             query.run()
             continue
-        fits = set(chosen.attributes) <= set(item.schema.names)
-        hits = wanted(item, [chosen.check(item.schema, ticks=())]) if fits else np.zeros(len(item), np.bool_)
+        hits = chosen.fed(label, seen[label], item)
         for at in range(len(item)):
-            now.row = f"row {seen[label]} of '{label}'"
+            now.reach(f"row {seen[label]} of '{label}'")
             seen[label] += 1
             found += bool(hits[at])
             if keeps or not hits[at]:
@@ -331,17 +333,15 @@ def _feed_one_by_one(query: Query, chosen: Pattern, fed: Sequence[Fed], now: _No
     return found
 
 
-def _read_one_by_one(node: Node, chosen: Pattern, now: _Now, limit: int) -> tuple[Node, list[_OneByOne]]:
-    readers: list[_OneByOne] = []
+def read_one_by_one(node: Node, chosen: RowChoice, now: Now, limit: int) -> tuple[Node, list[OneByOne]]:
+    """The plan over readers that give one row at a time."""
+    readers: list[OneByOne] = []
     made: dict[str, Node] = {}
-    for own in walk(node):
+    for label, own in labelled({"out": node}).items():
         inputs = tuple(made[child.fingerprint] for child in own.inputs)
         fresh = rebuilt(own, inputs) if inputs else own
         if isinstance(fresh, Source):
-            columns = fresh.reader.schema
-            fits = set(chosen.attributes) <= set(columns.names)
-            pattern = chosen.check(columns, ticks=()) if fits else None
-            readers.append(_OneByOne(fresh.reader, own.step, pattern, now, limit))
+            readers.append(OneByOne(fresh.reader, label, chosen, now, limit))
             fresh = replace(fresh, reader=readers[-1])
         made[own.fingerprint] = fresh
     return made[node.fingerprint], readers
@@ -394,7 +394,7 @@ def _only(some: list[TracedEvent], others: list[TracedEvent]) -> list[TracedEven
     return found
 
 
-def _drawn(some: list[TracedEvent]) -> Iterator[str]:
+def drawn(some: list[TracedEvent]) -> Iterator[str]:
     for event in some:
         row = " ".join("null" if v is None else str(v) for v in event.payload)
         new = "" if event.new_end is None or event.new_end == event.start else f"->{event.new_end}"

@@ -32,8 +32,10 @@ from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.events.paging import StatePages, memory_limit, memory_size, memory_taken, refuse_full
 from caesura.feedback.predicates import Meant
+from caesura.io.ingress.ingress import SourceIngress
 from caesura.io.ingress.pushed import PushedIngress
 from caesura.io.sinks.rows import history_table
+from caesura.io.sources.protocol import Offsets
 from caesura.plan import Counters, Duration, Node, Speculate, here, ticks
 from caesura.plan.step_log import StepLog
 from caesura.punctuation import Intent, Punctuation
@@ -51,6 +53,7 @@ from caesura.runtime.metrics.status import ReadRate, Status, status_of
 from caesura.runtime.query.assembly import Assembly
 from caesura.runtime.query.closing import Closing
 from caesura.runtime.query.feedback_ports import FeedbackPorts, reader_of
+from caesura.runtime.query.read_again import read_again
 from caesura.runtime.query.recording import Recording
 from caesura.runtime.query.runner import Runner
 from caesura.runtime.query.saved import PUBLISHED, SavedState
@@ -770,10 +773,11 @@ class Query(Closing):
         Returns
         -------
         Recording
-            What ``stream.trace(..., recording=)`` takes.
+            What ``stream.trace(..., recording=)`` takes, and what can be asked by itself.
 
         See Also
         --------
+        caesura.runtime.Query.replay : the last rows, read again.
         caesura.Stream.trace : what became of some rows.
 
         Examples
@@ -794,6 +798,48 @@ class Query(Closing):
         for reader in self.parts.readers.values():
             reader.recorder = made.read
         return made
+
+    def replay(self, rows: int = 2_000, *, output: str = "out") -> Recording:
+        """The last rows that the query has read, read again from its sources: a stretch to look into.
+
+        To be asked by the thread that runs it.
+
+        Parameters
+        ----------
+        rows
+            How many of each lane, before where the query is.
+        output
+            The output whose plan runs over them.
+
+        Returns
+        -------
+        Recording
+            What can be traced, stepped through, compared and saved as a test.
+
+        See Also
+        --------
+        caesura.runtime.Query.record : what comes next, kept.
+        caesura.Stream.replay : the first rows of a stream's sources.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> query = cz.from_rows([{"ts": n, "id": n} for n in range(9)], time="ts").query()
+        >>> query.run()
+        >>> dict(query.replay(3).rows)
+        {'read': 3}
+        """
+        node = looked_up(self.outputs, output, "output", "replay")
+        return read_again(node, self.read_to(), rows=rows)
+
+    def read_to(self) -> dict[str, Offsets]:
+        """How far each source was read, by its fingerprint."""
+        cells = self.parts.cells.items()
+        return {
+            mark: dict(cell.operator.offsets)
+            for mark, cell in cells
+            if isinstance(cell.operator, SourceIngress)
+        }
 
     def log(self, *steps: str) -> StepLog:
         """What steps have counted, with the keys that your own functions `cz.note`.

@@ -23,9 +23,10 @@ from caesura.io.places.json_files import read_json
 from caesura.io.sources.source import Source
 from caesura.plan import Node
 from caesura.plan.cut import Exchange, Stages, cut
+from caesura.plan.labelled import labelled
 from caesura.plan.prune import prune
 from caesura.runtime.buckets.stage0 import root_of
-from caesura.runtime.durable.change import PlanChange, SavedStep, labelled
+from caesura.runtime.durable.change import PlanChange, SavedStep
 from caesura.runtime.durable.corrections import forms_of
 from caesura.runtime.durable.rebuild import GivenOutput, columns_of
 from caesura.runtime.query.secret import FORMAT, forgotten

@@ -16,17 +16,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from caesura.events import History
 from caesura.events.draw import layout, shown_time, shown_value
-from caesura.events.history import Row
+from caesura.events.history import History, Row
 
 NEAR = 2
 """So many rows that both have are shown on either side of one that only one has."""
 
 
-def drawn_difference(wanted: History, got: History) -> str:
-    """The rows in canonical order; far from what differs they are left out."""
-    marked = list(_marked(wanted, got))
+def drawn_difference(
+    wanted: History, got: History, marks: tuple[str, str] = ("only wanted", "only got")
+) -> str:
+    """The rows in canonical order, marked; far from what differs they are left out."""
+    marked = list(_marked(wanted, got, marks))
     apart = [place for place, (_, mark) in enumerate(marked) if mark]
     lines: list[tuple[str, str, list[str], str] | str] = []
     last = -1
@@ -41,10 +42,10 @@ def drawn_difference(wanted: History, got: History) -> str:
     return layout(list(wanted.schema.names), lines)
 
 
-def _marked(wanted: History, got: History) -> Iterator[tuple[Row, str]]:
+def _marked(wanted: History, got: History, marks: tuple[str, str]) -> Iterator[tuple[Row, str]]:
     """Every row once per copy, with the mark of the side that alone has it."""
     missing, extra = (Counter(rows) for rows in wanted.difference(got))
     both = Counter(wanted.bag) - missing
-    parts = ((both, ""), (missing, "only wanted"), (extra, "only got"))
+    parts = ((both, ""), (missing, marks[0]), (extra, marks[1]))
     some = [(row, mark) for rows, mark in parts for row in rows.elements()]
     yield from sorted(some, key=lambda one: (one[0][0], one[0][1], str(one[0][2]), one[1]))
