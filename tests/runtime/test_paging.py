@@ -5,6 +5,9 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +169,60 @@ except MemoryError:
 def test_under_a_limit_of_addresses_a_join_of_twice_its_size_works(how: str, says: str) -> None:
     done = subprocess.run([sys.executable, "-c", LIMITED, how], capture_output=True, text=True, timeout=300)
     assert done.stdout.strip() == says, done.stderr[-2000:]
+
+
+CONFINED = """
+import sys
+import numpy as np, pyarrow as pa
+import caesura as cz
+from caesura import Stream
+from caesura.io import Reader, Source
+from caesura.io.ingress.shape import Shape
+from caesura.plan import Raw
+class Wide(Reader):
+    schema = pa.schema([("t", pa.int64()), ("key", pa.int64()), ("text", pa.string())])
+    key = "wide"
+    def read(self, offsets):
+        for n in range(40):
+            keys = np.arange(20000) + 20000 * n
+            columns = [np.zeros(20000, int), keys, ["%01000d" % n] * 20000]
+            yield Raw(0, 20000 * n, pa.record_batch(columns, self.schema))
+    def describe(self):
+        return "wide rows"
+wide = Stream(Source(reader=Wide(), shape=Shape.of(time="t"), policy=cz.delay(9), name="wide"))
+one = cz.from_rows([{"t": 0, "key": 25 * 20000, "name": "y"}], time="t", punctuate=cz.delay(9, closes=False))
+met = wide.set_duration(100).join(one.set_duration(100), on="key")
+query = met.query(state_memory="50 MB" if sys.argv[1] == "paged" else None)
+query.run()
+print(query.table().column("text").to_pylist()[0][-2:])
+"""
+
+
+@contextmanager
+def confined(size: int) -> Iterator[Path]:
+    """A group of processes that may take so many bytes of memory, where this machine lets one be made."""
+    old = Path("/sys/fs/cgroup/memory")
+    root, name = (old, "memory.limit_in_bytes") if old.is_dir() else (old.parent, "memory.max")
+    group = root / f"caesura-{uuid.uuid4().hex[:8]}"
+    try:
+        group.mkdir()
+        (group / name).write_text(str(size))
+    except OSError as error:
+        pytest.skip(f"not run: no group of processes can be made here: {error}")
+    try:
+        yield group / "cgroup.procs"
+    finally:
+        group.rmdir()
+
+
+@pytest.mark.parametrize(
+    ("how", "says"), [("paged", "25"), ("plain", "MB that it may: its state is too large")]
+)
+def test_in_a_group_of_limited_memory_a_join_of_twice_its_size_works(how: str, says: str) -> None:
+    with confined(500 * 2**20) as procs:
+        command = ["sh", "-c", f'echo $$ > {procs} && exec "$@"', "sh", sys.executable, "-c", CONFINED, how]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert says in done.stdout + done.stderr, done.stderr[-2000:]
 
 
 def test_a_process_stops_before_its_memory_ends() -> None:

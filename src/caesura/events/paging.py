@@ -18,7 +18,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pyarrow as pa
 
@@ -147,7 +147,7 @@ def memory_size(given: int | str) -> int:
 
 def memory_limit() -> int | None:
     """The bytes that this process, or the group of processes it is confined with, may take; None for all."""
-    limits = [int(text) for text in map(_first_line, LIMITS) if text.isdigit()]
+    limits = [int(text) for text in map(_content, limit_files(_content(GROUPS))) if text.isdigit()]
     own = address_limit()
     limits += [] if own is None else [own]
     return min((limit for limit in limits if limit < UNLIMITED), default=None) if STATUS.is_file() else None
@@ -156,9 +156,29 @@ def memory_limit() -> int | None:
 STATUS = Path("/proc/self/status")
 UNLIMITED = 1 << 60
 """What the system says where there is no limit is more than this."""
-LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+GROUPS = "/proc/self/cgroup"
 FULL = 0.9
 """The share of its limit that a process may take before it stops by itself."""
+
+
+def limit_files(groups: str) -> list[str]:
+    """Where limits of memory are written for the groups that a process says it is in, and those around them.
+
+    In a container its own group is the outermost one, whatever it is called outside.
+
+    >>> limit_files("0::/user/job")[:2]
+    ['/sys/fs/cgroup/user/job/memory.max', '/sys/fs/cgroup/user/memory.max']
+    """
+    old = ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
+    roots = {"": ("/sys/fs/cgroup", "memory.max"), "memory": old}
+    found = []
+    for line in [*groups.splitlines(), "0::/", "1:memory:/"]:
+        _, kinds, group = line.split(":", 2)
+        for kind in set(kinds.split(",")) & set(roots):
+            root, name = roots[kind]
+            around = (PurePosixPath(group), *PurePosixPath(group).parents)
+            found += [f"{root}{str(folder).rstrip('/')}/{name}" for folder in around]
+    return list(dict.fromkeys(found))
 
 
 def refuse_full(limit: int | None, taken: int) -> None:
@@ -172,6 +192,21 @@ def refuse_full(limit: int | None, taken: int) -> None:
         )
 
 
+class MemoryWatch:
+    """Looks at every eighth step of a query whether its process may go on."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit, self._steps = limit, 0
+
+    def look(self) -> None:
+        if self._steps % 8 == 0:
+            refuse_full(self._limit, memory_taken())
+        self._steps += 1
+
+    def update(self) -> None:
+        """What is done is not refused."""
+
+
 def memory_taken() -> int:
     """The bytes that this process holds and the system cannot let go of by itself."""
     wanted = "VmSize" if limited_addresses() else "RssAnon"
@@ -179,5 +214,5 @@ def memory_taken() -> int:
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(wanted))
 
 
-def _first_line(file: str) -> str:
+def _content(file: str) -> str:
     return Path(file).read_text().strip() if Path(file).is_file() else ""

@@ -30,7 +30,7 @@ from caesura.events.chunks import Chunks
 from caesura.events.identity import Secret
 from caesura.events.item import Item
 from caesura.events.page import Page
-from caesura.events.paging import StatePages, memory_limit, memory_size, memory_taken, refuse_full
+from caesura.events.paging import MemoryWatch, StatePages, memory_limit, memory_size
 from caesura.feedback.predicates import Meant
 from caesura.io.ingress.ingress import SourceIngress
 from caesura.io.ingress.pushed import PushedIngress
@@ -122,7 +122,8 @@ class Query(Closing):
         self._recording: Recording | None = None
         for cell in self.graph.cells:
             cell.operator.attach(cell.feedback)
-        self._limit = memory_limit()
+        if (limit := memory_limit()) is not None:
+            self.runner.onlookers.append(MemoryWatch(limit))
         if state_memory is not None:
             self._page_to(StatePages(memory_size(state_memory)))
         self._patient: list[Edge] = []
@@ -459,8 +460,6 @@ class Query(Closing):
         >>> query.table().to_pylist()
         [{'LE': 1, 'RE': 2, 'id': 7}]
         """
-        if self._limit is not None:
-            refuse_full(self._limit, memory_taken())
         if not traced():
             self.runner.run()
             return
