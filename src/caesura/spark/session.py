@@ -82,6 +82,11 @@ DEFAULTS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # Spark keeps for its pages, shown or not, a thousand of each: 20 MB that fill up in a thousand epochs.
+    "spark.ui.retainedJobs": "50",
+    "spark.ui.retainedStages": "50",
+    "spark.ui.retainedTasks": "500",
+    "spark.sql.ui.retainedExecutions": "50",
     "spark.sql.session.timeZone": "UTC",
     "spark.python.worker.reuse": "true",
     # Left on, workers of a stage with state have another environment, and so another parent and pool.
