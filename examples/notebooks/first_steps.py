@@ -68,7 +68,7 @@ late = speeds.run().late["read"]
 late.to_pandas()
 
 # %%
-assert late["reason"].to_pylist() == ["time 12 is below its lane's bound 33"]
+assert late["reason"].to_pylist() == ["time 12 came after its lane had passed 33"]
 
 # %% [markdown]
 # And a plot: windows as lines, as high as their speed.

@@ -61,7 +61,7 @@ def test_late_rows_behind_a_rename_keep_the_names_of_the_source() -> None:
     cluster.run()
     [late] = cluster.late["read"]
     shown = late.select(["reason", "LE", "id", "v"]).to_pylist()
-    assert shown == [{"reason": "time 3 is below its lane's bound 25", "LE": 3, "id": 2, "v": None}]
+    assert shown == [{"reason": "time 3 came after its lane had passed 25", "LE": 3, "id": 2, "v": None}]
 
 
 def test_punctuation_in_the_data_speaks_of_the_new_names() -> None:

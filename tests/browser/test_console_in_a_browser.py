@@ -206,7 +206,7 @@ def test_the_times_of_a_query_are_looked_at(page: Any, shot: Any) -> None:
         page.goto(server.url)
         page.get_by_role("link", name="Time").click()
         expect(page.locator("#times .lived.final").first).to_be_visible()
-        expect(page.locator("#late")).to_contain_text("is below its lane's bound")
+        expect(page.locator("#late")).to_contain_text("came after its lane had passed")
         shot("time")
         before = page.locator("#times").get_attribute("data-to")
         page.get_by_role("link", name="Closer").click()

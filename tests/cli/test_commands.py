@@ -121,7 +121,7 @@ def test_a_strict_run_ends_with_three_if_rows_were_refused(tmp_path: Path, flow:
 
 def test_late_rows_of_a_file_are_shown_with_the_reason(tmp_path: Path) -> None:
     file = written(tmp_path, LATE) + ":per_ten"
-    assert "row 2 of lane 0: time 3 is below its lane's bound 15" in said("late", file)
+    assert "row 2 of lane 0: time 3 came after its lane had passed 15" in said("late", file)
     assert told("late", file)["read"][0]["offset"] == 2
     said("late", file, "--strict", code=3)
 

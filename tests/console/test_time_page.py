@@ -227,7 +227,7 @@ def sink_folder(folder: Path, epochs: int = 3, late: int = 40) -> Path:
                 "n": [f"<b>{epoch}", f"<b>{epoch - 1}", f"<b>{epoch}"],
             }
         )
-        reasons = [f"time {n} is below its lane's bound {n + 5}" for n in range(late)]
+        reasons = [f"time {n} came after its lane had passed {n + 5}" for n in range(late)]
         bad = pa.table(
             {"reason": reasons, "LE": list(range(late)), "name": [f"{epoch}/{n}" for n in range(late)]}
         )

@@ -137,10 +137,10 @@ def test_the_thesis_own_numbers_bound_a_window_count():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"paces": {}}, "nothing is known of the rate of 'a'"),
-        ({"paces": {"z": PACE}}, "no source 'z'"),
-        ({"paces": {"a": PACE}}, "nothing bounds the lifetimes of 'a'"),
-        ({"paces": {"a": PACE}, "schemes": {"a": "none"}}, "an unsafe plan has no bounds"),
+        ({"rates": {}}, "nothing is known of the rate of 'a'"),
+        ({"rates": {"z": PACE}}, "no source 'z'"),
+        ({"rates": {"a": PACE}}, "nothing bounds the lifetimes of 'a'"),
+        ({"rates": {"a": PACE}, "schemes": {"a": "none"}}, "an unsafe plan has no bounds"),
     ],
 )
 def test_bounds_are_refused_where_something_is_not_known(given, said):

@@ -176,7 +176,7 @@ def obvious(
         begin = row.le
         if sync < limit:
             if late == "reject" or row.kind == "-" or row.re <= limit:
-                judged = f"time {sync} is below its lane's bound {limit}"
+                judged = f"time {sync} came after its lane had passed {limit}"
                 refused.append((lane, offset, f"came after definite: time < {limit}" if said else judged))
                 continue
             begin = limit

@@ -48,7 +48,7 @@ def test_a_first_row_shows_what_corrected_it_and_what_would_be_there_instead() -
 def test_a_row_that_is_too_late_is_refused_where_it_is_read() -> None:
     step = speeds().trace("ts = 12")["read"]
     assert step.fate == "refuses 1"
-    assert step.late[0]["reason"] == "time 12 is below its lane's bound 33"
+    assert step.late[0]["reason"] == "time 12 came after its lane had passed 33"
 
 
 def test_a_row_that_a_step_refuses_is_named_there() -> None:

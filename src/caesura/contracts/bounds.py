@@ -80,7 +80,7 @@ class _Flow:
 
 def bounds(
     node: Node,
-    paces: Mapping[str, SourceRate],
+    rates: Mapping[str, SourceRate],
     *,
     skew: int = 0,
     schemes: Mapping[str, Scheme | str] | None = None,
@@ -93,7 +93,7 @@ def bounds(
     ----------
     node
         A plan's step: ``stream.node``.
-    paces
+    rates
         How many rows each source gives in how many ticks, and how soon its punctuation covers them; of a
         loop, by its name, how many rows go around it.
     skew
@@ -130,9 +130,9 @@ def bounds(
     >>> from caesura import contracts
     >>> clicks = cz.input_stream("clicks", pa.schema([("id", pa.int64())]))
     >>> counts = clicks.group_by("id").tumbling(10).agg(n=cz.count())
-    >>> paces = {"clicks": contracts.SourceRate(events=100, per=10, within=5)}
+    >>> rates = {"clicks": contracts.SourceRate(events=100, per=10, within=5)}
     >>> known = {"schemes": {"clicks": "{[[time:+]]}"}, "lifetimes": {"clicks": 1}}
-    >>> [bound.rows for bound in contracts.bounds(counts.node, paces, **known)]
+    >>> [bound.rows for bound in contracts.bounds(counts.node, rates, **known)]
     [100, 1200]
     """
     analysis = Analysis(node)
@@ -140,7 +140,7 @@ def bounds(
     lives = lifetimes or {}
     of_sources = {name: lived for name, lived in lives.items() if name not in loops.values()}
     steps = analysis.run(Assumptions(schemes or {}, of_sources))
-    given = _check(steps, paces, lives, loops)
+    given = _check(steps, rates, lives, loops)
     flows: list[_Flow] = []
     result: list[Bound] = []
     for step in steps:
@@ -195,7 +195,7 @@ def _loop_names(analysis: Analysis) -> dict[str, str]:
 
 def _check(
     steps: tuple[Step, ...],
-    paces: Mapping[str, SourceRate],
+    rates: Mapping[str, SourceRate],
     lives: Mapping[str, Lifetime],
     loops: Mapping[str, str],
 ) -> dict[int, _Flow]:
@@ -207,10 +207,10 @@ def _check(
         )
     called = {step.number: _called(step, loops) for step in steps}
     names = [name for name in dict.fromkeys(called.values()) if name]
-    for name in paces:
+    for name in rates:
         if name not in names:
             raise ContractError(f"the plan has no source '{name}'.", remedy=closest(name, names))
-    return {n: _given_flow(steps[n], name, paces, lives) for n, name in called.items() if name}
+    return {n: _given_flow(steps[n], name, rates, lives) for n, name in called.items() if name}
 
 
 def _called(step: Step, loops: Mapping[str, str]) -> str:
@@ -219,10 +219,10 @@ def _called(step: Step, loops: Mapping[str, str]) -> str:
 
 
 def _given_flow(
-    step: Step, name: str, paces: Mapping[str, SourceRate], lives: Mapping[str, Lifetime]
+    step: Step, name: str, rates: Mapping[str, SourceRate], lives: Mapping[str, Lifetime]
 ) -> _Flow:
-    pace, told = paces.get(name), lives.get(name)
-    if pace is None:
+    rate, told = rates.get(name), lives.get(name)
+    if rate is None:
         what = f"the rate of '{name}'" if step.origin else f"how many rows go around the loop '{name}'"
         raise ContractError(
             f"nothing is known of {what}.",
@@ -236,8 +236,8 @@ def _given_flow(
             remedy=f"Give lifetimes={{'{name}': ticks}}, or set_duration "
             f"{'behind it' if step.origin else 'in it'}.",
         )
-    within = dict.fromkeys(step.scheme, pace.within)
-    return _Flow(lambda ticks: pace.events * (ticks // pace.per + 1), within, longest_life)
+    within = dict.fromkeys(step.scheme, rate.within)
+    return _Flow(lambda ticks: rate.events * (ticks // rate.per + 1), within, longest_life)
 
 
 def _rows(step: Step, hold: Holding, before: list[_Flow], skew: int) -> int:

@@ -10,7 +10,7 @@ into batches shows neither there nor in the history.
 >>> [str(i) for raw in source.read({}) for i in ingress.raw(raw) if not isinstance(i, Page)]
 ['definite: time < 4']
 >>> ingress.drain_late().column("reason").to_pylist()
-["time 2 is below its lane's bound 4"]
+['time 2 came after its lane had passed 4']
 """
 
 from __future__ import annotations

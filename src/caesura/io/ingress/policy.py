@@ -222,7 +222,7 @@ def delay(
     -- definite: time < 4 --
     -- definite: * --
     >>> result.late["read"].select(["reason", "id"]).to_pylist()
-    [{'reason': "time 3 is below its lane's bound 4", 'id': 9}]
+    [{'reason': 'time 3 came after its lane had passed 4', 'id': 9}]
     """
     return Policy(lag=by, every=_count(every), moved=moved, idle=idle, future=future, closes=closes)
 

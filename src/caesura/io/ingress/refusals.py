@@ -96,7 +96,7 @@ class Refusals:
             self.table.add(page.take(rows), reason, lane=lane.number, offsets=offsets[rows])
 
 
-BELOW = r" is below its lane's bound "
+BELOW = r" (?:came after its lane had passed|is below its lane's bound) "  # the second is how 0.1 said it
 TICKS, SECONDS = BELOW + r"(?P<t>-?\d{1,18})$", BELOW + r"(?P<t>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)"
 MICROSECONDS = r"\.(?P<t>\d{6})$"
 DEFINITE = r"^came after definite: time < (?P<t>-?\d{1,18})$"
@@ -105,7 +105,7 @@ DEFINITE = r"^came after definite: time < (?P<t>-?\d{1,18})$"
 def behind_bound(late: pa.Table, time: pa.DataType) -> I64:
     """How far late rows lie behind the bound that their reason names; 0 where it names none.
 
-    >>> late = {"reason": ["time 2 is below its lane's bound 7", "time is null"], "LE": [2, None]}
+    >>> late = {"reason": ["time 2 came after its lane had passed 7", "time is null"], "LE": [2, None]}
     >>> behind_bound(pa.table(late, pa.schema([("reason", pa.string()), ("LE", pa.int64())])), pa.int64())
     array([5, 0])
     """
@@ -129,5 +129,5 @@ def _told(reasons: pa.Array, pattern: str) -> pa.Array:
 def below_bound(sync: I64, bound: I64, time: pa.DataType) -> pa.Array:
     """Why rows are late that lie below their lane's bound, in words."""
     return pc.binary_join_element_wise(
-        "time ", as_text(sync, time), " is below its lane's bound ", as_text(bound, time), ""
+        "time ", as_text(sync, time), " came after its lane had passed ", as_text(bound, time), ""
     )

@@ -336,7 +336,7 @@ class DurableQuery(Query):
         >>> query = clicks.query(checkpoint=tempfile.mkdtemp())
         >>> query.run()
         >>> query.late()["read"].select(["reason", "id"]).to_pylist()
-        [{'reason': "time 1 is below its lane's bound 4", 'id': 8}]
+        [{'reason': 'time 1 came after its lane had passed 4', 'id': 8}]
         """
         waiting = self._taken("late")
         late, waiting.late = waiting.late, {}

@@ -269,7 +269,28 @@ class Query(Closing):
         self.ports.send(output, message)
 
     def upstream_feedback(self, label: str) -> list[Punctuation]:
-        """The feedback for whoever feeds an `Input`, since the last call."""
+        """The feedback for whoever feeds an `Input`, since the last call.
+
+        Parameters
+        ----------
+        label
+            The input, by its name.
+
+        Returns
+        -------
+        list of Punctuation
+            What was assumed, desired or demanded of its rows, in the input's own columns.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> import pyarrow as pa
+        >>> clicks = cz.input_stream("clicks", pa.schema([("page", pa.int64())]))
+        >>> query = clicks.where("page > 0").query()
+        >>> _ = query.assume(cz.col("page") == 4)
+        >>> print(*query.upstream_feedback("clicks"))
+        assumed: page = 4 (standing True)
+        """
         return self.ports.upstream(label)
 
     def heard(self, label: str) -> list[Punctuation]:
@@ -663,21 +684,89 @@ class Query(Closing):
         return marked_rows(items, node.schema, node.time, first)
 
     def utility(self, within: Duration, *, output: str = "out") -> Utility:
-        """Counts, from now on, how many rows of an output leave in time; the counts are read as it runs."""
+        """Counts, from now on, how many rows of an output leave in time; the counts are read as it runs.
+
+        Parameters
+        ----------
+        within
+            How far behind the furthest start before it a row may leave and be in time.
+        output
+            The output: ``"out"``, or a view of a pipeline.
+
+        Returns
+        -------
+        Utility
+            ``rows``, ``useful`` (those in time) and ``share``.
+
+        See Also
+        --------
+        caesura.runtime.Query.progress_meter : how far promises lie behind.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> rows = [{"id": 1, "t": 0}, {"id": 2, "t": 20}, {"id": 3, "t": 2}]
+        >>> sensors = cz.from_rows(rows, time="t", punctuate=cz.delay(30))
+        >>> query = sensors.query()
+        >>> seen = query.utility(within=10)
+        >>> query.run()
+        >>> seen.rows, seen.useful
+        (3, 2)
+        """
         cell = looked_up(self.parts.ends, output, "output", "utility")
         seen = Utility(ticks(within, cell.node.time, "bound of utility"))
         cell.taps.append(seen)
         return seen
 
     def progress_meter(self, *, output: str = "out") -> ProgressMeter:
-        """Measures, from now on, the lag and the liveliness of an output; both are read as it runs."""
+        """Measures, from now on, the lag and the liveliness of an output; both are read as it runs.
+
+        Parameters
+        ----------
+        output
+            The output: ``"out"``, or a view of a pipeline.
+
+        Returns
+        -------
+        ProgressMeter
+            ``lag`` and ``silence``, in the units of event time and of the clock.
+
+        See Also
+        --------
+        caesura.runtime.Query.utility : how many rows leave in time.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> sensors = cz.from_rows([{"id": 1, "t": 0}, {"id": 2, "t": 20}], time="t", punctuate=cz.delay(5))
+        >>> query = sensors.query()
+        >>> meter = query.progress_meter()
+        >>> query.run()
+        >>> meter.events, meter.punctuations
+        (2, 2)
+        """
         cell = looked_up(self.parts.ends, output, "output", "progress_meter")
         seen = ProgressMeter()
         cell.taps.append(seen)
         return seen
 
     def waiting(self) -> str:
-        """What the next claim waits for, in words; empty where nothing holds it up."""
+        """What the next claim waits for, in words; empty where nothing holds it up.
+
+        Returns
+        -------
+        str
+            The sources or steps that it waits for.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> sensors = cz.from_rows([{"id": 1, "t": 0}, {"id": 2, "t": 20}], time="t", punctuate=cz.delay(5))
+        >>> query = sensors.query(claims=cz.tokens())
+        >>> query.run()
+        >>> query.waiting()
+        ''
+        """
         return self._claiming().waiting()
 
     def saved(self) -> list[tuple[Claim, Chunks]]:
@@ -715,12 +804,27 @@ class Query(Closing):
         >>> query = cz.from_rows(rows, time="ts", punctuate=cz.delay(5)).query()
         >>> query.run()
         >>> query.late()["read"].select(["reason", "id"]).to_pylist()
-        [{'reason': "time 1 is below its lane's bound 4", 'id': 8}]
+        [{'reason': 'time 1 came after its lane had passed 4', 'id': 8}]
         """
         return refused_by(self.graph.cells) | self.notes() | rejected_rows(self.graph.cells)
 
     def notes(self) -> dict[str, pa.Table]:
-        """Rows that steps have something to say of since the last call, by step."""
+        """Rows that steps have something to say of since the last call, by step.
+
+        Returns
+        -------
+        dict of str to pyarrow.Table
+            The rows, each with a ``reason``: those that a user's function raised for, for example.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> sensors = cz.from_rows([{"id": 1, "t": 0}, {"id": 2, "t": 20}], time="t", punctuate=cz.delay(5))
+        >>> query = sensors.query()
+        >>> query.run()
+        >>> query.notes()
+        {}
+        """
         self.settle()
         tables: dict[str, pa.Table] = {}
         for cell in self.graph.cells:

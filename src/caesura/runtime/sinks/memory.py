@@ -118,7 +118,7 @@ class MemorySink(CallbackSink):
         >>> clicks = cz.from_rows(rows, time="ts", punctuate=cz.delay(5))
         >>> clicks.query(sink=sink, checkpoint=tempfile.mkdtemp()).run()
         >>> sink.late()["read"].select(["reason", "id"]).to_pylist()
-        [{'reason': "time 1 is below its lane's bound 4", 'id': 8}]
+        [{'reason': 'time 1 came after its lane had passed 4', 'id': 8}]
         """
         found: dict[str, list[pa.RecordBatch]] = {}
         for epoch in self.epochs:
