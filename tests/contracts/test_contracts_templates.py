@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from caesura.contracts import ContractError, Scheme, Template, Watch, obeys, template_of
 from caesura.errors import StreamError
@@ -141,3 +143,27 @@ def test_a_template_that_makes_no_sense_is_refused_with_a_remedy(text, names, sa
 def test_the_templates_of_a_scheme_speak_of_the_same_attributes():
     with pytest.raises(ContractError, match="different attributes"):
         Scheme.parse("{[[a:+, b:-]], [[a:+]]}")
+
+
+NAMES = ("time", "a", "b", "none", "two words")
+MARKED = st.dictionaries(st.sampled_from(NAMES), st.sampled_from("+#"), min_size=1).filter(
+    lambda marks: marks.get("time") != "#"
+)
+
+
+@given(MARKED)
+def test_a_template_is_read_from_the_columns_that_it_is_shown_with(marks):
+    template = Template.of(NAMES, marks)
+    assert Scheme.parse(template.brief, NAMES) == Scheme.of(template)
+
+
+def test_a_scheme_is_written_as_the_columns_that_punctuation_speaks_of():
+    assert Scheme.parse("time; a, b <", ["time", "a", "b"]) == Scheme.parse(
+        "{[[time:+, a:-, b:-]], [[time:-, a:#, b:+]]}"
+    )
+    assert Scheme.parse("a ; b") == Scheme.parse("{[[a:#, b:-]], [[a:-, b:#]]}")
+    for wrong in ("a;", "; a", "a b", "a <<", "a = 3", ""):
+        with pytest.raises(ContractError, match="no scheme"):
+            Scheme.parse(wrong)
+    with pytest.raises(ContractError, match="marks 'c', which is not there"):
+        Scheme.parse("c", ["a", "b"])

@@ -147,12 +147,12 @@ def _punctuate(analysis: Analysis, answer: frozenset[Addition]) -> str:
         timely = set(template.marked) == {TIME}
         words = "time" if timely else ", ".join(f"'{n}'" for n in template.marked)
         policy = getattr(by_name[name], "policy", None)
-        how = f": {template.brief}"
+        how = f": {template.brief}" if "<" in template.brief else ""
         if policy is not None:
             how = (
                 ", with punctuate=delay(...)"
                 if timely
-                else f", with punctuate=in_data(..., gives='{{{template.brief}}}')"
+                else f", with punctuate=in_data(..., gives='{template.brief}')"
             )
         parts.append(f"let '{name}' also give punctuation on {words}{how}")
     return "; and ".join(parts)

@@ -15,7 +15,7 @@ unsafe:
  time. 's' promises values of 'c'.
 <BLANKLINE>
 Any one of these makes it safe:
-- let 's' also give punctuation on 'b': [[b:#]]
+- let 's' also give punctuation on 'b'
 """
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ def _notes(steps: tuple[Step, ...], unsafe: bool) -> Iterable[str]:
         elif step.origin == "undeclared":
             yield (
                 f"'{name}' may find any punctuation in its data. "
-                "Say which with in_data(..., gives='{[[...]]}')."
+                "Say which with in_data(..., gives='time; ...')."
             )
         if step.origin and not unsafe:
             yield from _remembered(step)

@@ -39,10 +39,10 @@ class Finding:
         if self.guard is not None:
             port, form = self.guard
             place = "its output" if port == OUTPUT else _place(self.step, port)
-            named = " or ".join(f"'{name}'" for name in form.marked)
+            names = [f"'{name}'" for name in form.marked]
             return (
-                f"step {self.step.title}: guards of the form {form.brief} at {place} never go, because "
-                f"{place} promises nothing on {named} alone. {self.given}"
+                f"step {self.step.title}: guards on {' and '.join(names)} at {place} never go, because "
+                f"{place} promises nothing on {' or '.join(names)} alone. {self.given}"
             )
         if self.unmet is None:
             return f"step {self.step.title} does not say what it keeps, so nothing can be promised."

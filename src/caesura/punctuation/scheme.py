@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from caesura.errors import closest
 from caesura.punctuation import TIME, Pattern
-from caesura.punctuation.template import ContractError, Mark, Template, pieces, template_of
+from caesura.punctuation.template import ContractError, Mark, Template, pieces, template_of, usual
 
 Kind = Literal["some", "any", "none"]
 _WORDS: dict[str, Kind] = {"any": "any", "↻": "any", "◯": "any", "none": "none", "∅": "none", "{}": "none"}
@@ -73,7 +73,9 @@ class Scheme:
         Parameters
         ----------
         text
-            ``{[[...]], [[...]]}``, ``any`` or ``none``.
+            The columns that punctuation speaks of, as in ``time; shop`` (progress of time, and values of
+            shop), ``time, shop`` (both in one punctuation) or ``seq <`` (values in order); or the thesis'
+            form ``{[[time:+]], [[shop:#]]}``; or ``any`` or ``none``.
         names
             The attributes of the schema; others are refused where it is given.
 
@@ -92,18 +94,32 @@ class Scheme:
         >>> from caesura.contracts import Scheme, Template
         >>> print(Scheme.parse("{[[time:+]]}", ["time", "id"]))
         {[[time:+, id:-]]}
+        >>> print(Scheme.parse("time; id", ["time", "id"]))
+        {[[time:+, id:-]], [[time:-, id:#]]}
         """
         stripped = text.strip()
         if stripped in _WORDS:
             return Scheme(frozenset(), _WORDS[stripped])
+        if _COLUMNS.fullmatch(stripped):
+            return Scheme._of_columns(stripped, None if names is None else tuple(names))
         inner = stripped[1:-1] if stripped.startswith("{") and stripped.endswith("}") else stripped
         found = _TEMPLATE.findall(inner)
         if not found or _TEMPLATE.sub("", inner).strip(" ,"):
             raise ContractError(
-                f"'{text}' is no scheme.", remedy="Write {[[a:+, b:-]], [[a:-, b:#]]}, any or none."
+                f"'{text}' is no scheme.",
+                remedy="Write the columns that punctuation speaks of, as in 'time; shop', any or none.",
             )
         known = None if names is None else tuple(names)
         return Scheme.of(*(Template.parse(t, known) for t in found))
+
+    @staticmethod
+    def _of_columns(text: str, known: tuple[str, ...] | None) -> Scheme:
+        forms = [
+            {name: "+" if order else usual(name) for name, order in _COLUMN.findall(form)}
+            for form in text.split(";")
+        ]
+        names = tuple(dict.fromkeys(name for form in forms for name in form)) if known is None else known
+        return Scheme.of(*(Template.of(names, form) for form in forms))
 
     def __str__(self) -> str:
         return "{" + ", ".join(map(str, self)) + "}" if self.kind == "some" else self.kind
@@ -192,6 +208,8 @@ class Scheme:
 
 NONE = Scheme(frozenset(), "none")
 ANY_SCHEME = Scheme(frozenset(), "any")
+_COLUMN = re.compile(r"(\w+)\s*(<?)")
+_COLUMNS = re.compile(r"\w+\s*<?(\s*[,;]\s*\w+\s*<?)*")
 _TEMPLATE = re.compile(r"\[\[?[^\[\]]*\]\]?")
 
 

@@ -28,6 +28,11 @@ Mark = Literal["+", "#", "-"]
 MARKS: tuple[Mark, ...] = ("+", "#", "-")
 
 
+def usual(name: str) -> Mark:
+    """How punctuation mostly speaks of a column: up to an instant of time, or of values one by one."""
+    return "+" if name == TIME else "#"
+
+
 class ContractError(CaesuraError):
     """A template, scheme or contract that says nothing sound."""
 
@@ -173,12 +178,16 @@ class Template:
 
     @property
     def brief(self) -> str:
-        """The template without the attributes that it says nothing of.
+        """The columns that it constrains, as users write them: ``<`` where values come in order.
 
-        >>> Template.over(["time", "a", "b"], b="#").brief
-        '[[b:#]]'
+        >>> Template.over(["time", "a", "b"], time="+", b="#").brief
+        'time, b'
+        >>> Template.over(["time", "a", "b"], a="+").brief
+        'a <'
         """
-        return f"[[{', '.join(f'{name}:{mark}' for name, mark in self.marked.items())}]]"
+        if any(not name.isidentifier() or name in ("any", "none") for name in self.marked):
+            return f"[[{', '.join(f'{name}:{mark}' for name, mark in self.marked.items())}]]"
+        return ", ".join(f"{name} <" * (mark != usual(name)) or name for name, mark in self.marked.items())
 
     @property
     def in_words(self) -> str:

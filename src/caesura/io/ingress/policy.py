@@ -49,7 +49,7 @@ class Policy:
     column: str | None = None
     """A column whose non-null texts are punctuation; such rows are no events."""
     scheme: str | None = None
-    """The forms of the punctuation in the column, such as ``{[[id:#]]}``; None where any may come."""
+    """The forms of the punctuation in the column, such as ``id``; None where any may come."""
     node: Node | None = None
     """A step whose CTIs become ours."""
     closes: bool | None = None
@@ -359,7 +359,7 @@ def in_data(column: str = "punct", *, gives: str | None = None, closes: bool | N
     column
         The column of texts; a row in which it is null is an event.
     gives
-        The forms of the punctuation, such as ``"{[[time:+]], [[id:#]]}"`` for progress on time and values
+        The columns that the punctuation speaks of, such as ``"time; id"`` for progress on time and values
         of id one by one: then `check` knows what comes, and punctuation of another form is not taken, but
         told in the late table.
     closes

@@ -219,8 +219,8 @@ class Source(SourceNode):
         """The policy, with a scheme that names only the columns it says something of."""
         if self.policy.scheme is None or self.scheme is None or self.scheme.kind != "some":
             return self.policy
-        own = Scheme.parse(self.policy.scheme)
-        return replace(self.policy, scheme="{" + ", ".join(form.brief for form in own) + "}")
+        forms = (", ".join(f"{name}:{mark}" for name, mark in form.marked.items()) for form in self.scheme)
+        return replace(self.policy, scheme="{" + ", ".join(f"[[{form}]]" for form in forms) + "}")
 
     @property
     def is_table(self) -> bool:
