@@ -129,7 +129,7 @@ def test_two_hundred_steps_fit_the_window(page: Any, shot: Any) -> None:
 
 def test_rows_are_traced_through_a_file(page: Any, shot: Any, tmp_path: Path) -> None:
     rows = [{"ts": n, "road": ["A 9", "B 27"][n % 2], "speed": 30.0 + n * 13 % 60} for n in range(40)]
-    text = f"import caesura as cz\ncars = cz.from_rows({rows!r}, time='ts')\n"
+    text = f"import caesura as cz\ncars = cz.from_rows({rows!r}, time='ts', punctuate=cz.delay(5))\n"
     text += "fast = cars.where(cz.col('speed') > 45).group_by('road').tumbling(20).agg(n=cz.count())\n"
     (tmp_path / "flow.py").write_text(text)
     with ConsoleServer(_watched(f"{tmp_path / 'flow.py'}:fast")) as server:
@@ -141,6 +141,21 @@ def test_rows_are_traced_through_a_file(page: Any, shot: Any, tmp_path: Path) ->
         expect(page.locator("section").last).to_contain_text("emits 2 events because of them")
         shot("trace")
         assert violations(page) == []
+        page.get_by_role("link", name="Debug").click()
+        page.get_by_label("Rows").fill("n = 6")
+        page.get_by_role("button", name="Look into it").click()
+        expect(page.get_by_role("status")).to_contain_text("rows of the input; they alone give it")
+        shot("debug-back")
+        assert violations(page) == []
+        page.get_by_label("Show").select_option("steps")
+        page.get_by_role("button", name="Look into it").click()
+        page.get_by_role("button", name="On").click()
+        expect(page.get_by_role("status")).to_contain_text("Piece 2 of")
+        shot("debug-steps")
+        assert violations(page) == []
+        with page.expect_download() as kept:
+            page.get_by_role("button", name="Save the stretch as a test").click()
+        assert "def test_fast_says" in Path(kept.value.path()).read_text()
 
 
 def test_a_query_on_spark_is_watched_from_its_checkpoint(page: Any, shot: Any, tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ EXERCISED = {
     "SparkQuery.feedback": "spark/test_feedback_on_spark.py",
     "SparkQuery.finish": "spark/test_metrics_on_spark.py",
     "SparkQuery.progress": "spark/test_asking_a_query.py",
+    "SparkQuery.replay": "spark/test_replay_on_spark.py",
     "SparkQuery.serve_metrics": "spark/test_asking_a_query.py",
     "SparkQuery.speaker": "spark/test_asking_a_query.py",
     "SparkQuery.status": "spark/test_asking_a_query.py",

@@ -63,7 +63,8 @@ def _watched(target: str) -> Watched:
     from caesura.runtime.metrics.status import Board, Status
 
     if is_script(target) or target.partition(":")[0].endswith(".py"):
-        node, figures = load(target).node, Figures(target, Status(), active=False)
+        stream = load(target)
+        node, figures = stream.node, Figures(target, Status(), active=False)
         return Watched(
             target,
             PlanShape.of({"out": node}),
@@ -71,6 +72,8 @@ def _watched(target: str) -> Watched:
             "the plan, not running",
             nodes={"out": node},
             tracer=lambda rows, assumed: trace(node, rows, assume=assumed or None),
+            stretch=stream.replay,
+            stream=target if ":" in target else "",
         )
     check_folder(target)
     if is_sink_folder(Place.of(target)):

@@ -12,6 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from caesura.console.web.access import Access, GuardedPages
+from caesura.console.web.debugging import DebugPage
 from caesura.console.web.layout import place
 from caesura.console.web.looks import Looks
 from caesura.console.web.own_page import OwnPage
@@ -54,6 +55,11 @@ class Console:
         if watched.tracer is not None:
             self._traces = TracePage(watched.name, watched.tracer)
             routes.append(Route("/trace", self.trace, methods=["GET", "POST"]))
+        if watched.stretch is not None:
+            steps = [step.label for step in watched.shape.steps]
+            self._debug = DebugPage(watched.name, watched.stretch, steps, watched.stream)
+            routes.append(Route("/debug", self.debug, methods=["GET", "POST"]))
+            routes.append(Route("/debug/test", self.saved_test, methods=["POST"]))
         for own in watched.pages:
             self._static |= {f"{own.name}.css": own.styles.encode()} if own.styles else {}
             methods = ["GET", "POST"] if own.answer is not None else ["GET"]
@@ -75,6 +81,8 @@ class Console:
             ways.append(("/check", "Check"))
         if self.watched.tracer is not None:
             ways.append(("/trace", "Trace"))
+        if self.watched.stretch is not None:
+            ways.append(("/debug", "Debug"))
         return ways
 
     def plan(self, request: Request) -> Response:
@@ -132,6 +140,18 @@ class Console:
         form = await form_of(request) if request.method == "POST" else None
         only = self.access.read_only
         return _html(await run_in_threadpool(self._traces.page, self.ways, form, read_only=only))
+
+    async def debug(self, request: Request) -> Response:
+        """A stretch of the input, looked into."""
+        form = await form_of(request) if request.method == "POST" else None
+        only = self.access.read_only
+        return _html(await run_in_threadpool(self._debug.page, self.ways, form, read_only=only))
+
+    async def saved_test(self, request: Request) -> Response:
+        """The stretch as a test, to be kept."""
+        text = await run_in_threadpool(self._debug.saved, await form_of(request))
+        kept = {"Content-Disposition": 'attachment; filename="test_recorded_stretch.py"'}
+        return Response(text, media_type="text/x-python", headers=kept)
 
     async def own(self, page: OwnPage, request: Request) -> Response:
         """A page of the user's own."""

@@ -11,7 +11,7 @@ from caesura.console.web.embedded_times import LOOKS_FOR, EmbeddedTimes
 from caesura.console.web.watched import SeenRows, Watched
 from caesura.events.item import Item
 from caesura.events.page import Page
-from caesura.runtime.inspect.trace import Trace, trace
+from caesura.runtime.inspect.trace import Trace
 from caesura.runtime.metrics.errands import Errands
 from caesura.runtime.metrics.figures import Figures
 from caesura.runtime.metrics.plan_shape import shape_of_query
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from caesura.console.web.own_page import OwnPage
     from caesura.runtime.graph.cell import Cell
     from caesura.runtime.query.query import Query
+    from caesura.runtime.query.recording import Recording
 
 MAX_ROWS = 100
 """So many of the last rows of an edge are kept while somebody looks."""
@@ -90,16 +91,22 @@ class EmbeddedWatch:
             self,
             nodes,
             tracer=self.trace,
+            stretch=self.stretch,
             times=self._times,
             pages=tuple(pages),
         )
 
     def trace(self, rows: str, assumed: str) -> Trace:
         """Follows rows through the plan, over the last that its sources gave, read again from there."""
+        return self.stretch().trace(rows, assume=assumed or None)
+
+    def stretch(self) -> Recording:
+        """The last rows that its sources gave, read again; what was recorded, where it was asked to."""
         self._errands.ask("status", self._read)
+        if self._query.recording is not None:
+            return self._query.recording
         (node, *_) = self._query.outputs.values()
-        again = read_again(node, self._ends, rows=TRACED)
-        return trace(again.plan(), rows, assume=assumed or None, limit=TRACED)
+        return read_again(node, self._ends, rows=TRACED)
 
     def outputs(self) -> list[str]:
         """The outputs that feedback can be given on."""

@@ -77,12 +77,13 @@ def _step(step: StepTrace) -> Markup:
     parts: list[Child] = [tag("h2", {}, step.step, " ", tag("small", {}, step.does)), tag("p", {}, step.fate)]
     parts += [tag("p", {"class": "quiet"}, f"refused: {row['reason']}") for row in step.late[:SHOWN]]
     pairs = (("because of them", step.caused), ("without them instead", step.otherwise))
-    parts += [_events(step, words, events) for words, events in pairs if events]
+    parts += [events_table(f"{step.step}: {words}", step.columns, some) for words, some in pairs if some]
     return tag("section", {}, *parts)
 
 
-def _events(step: StepTrace, words: str, events: list[TracedEvent]) -> Markup:
-    names = [name for name in step.columns if not name.startswith("\x00")]
+def events_table(words: str, columns: list[str], events: list[TracedEvent]) -> Markup:
+    """Events that left a step, each with the row that caused it."""
+    names = [name for name in columns if not name.startswith("\x00")]
     rows = [
         (
             event.kind,
@@ -94,7 +95,7 @@ def _events(step: StepTrace, words: str, events: list[TracedEvent]) -> Markup:
         for event in events[:SHOWN]
     ]
     more = f", the first {SHOWN} of {len(events)}" if len(events) > SHOWN else ""
-    return table(("kind", "from", "to", *names, "caused by"), rows, caption=f"{step.step}: {words}{more}")
+    return table(("kind", "from", "to", *names, "caused by"), rows, caption=f"{words}{more}")
 
 
 def _end(event: TracedEvent) -> str:

@@ -14,6 +14,7 @@ from caesura.runtime.metrics.figures import Figures
 from caesura.runtime.metrics.plan_shape import PlanShape
 
 if TYPE_CHECKING:
+    from caesura.console.web.debugging import Stretch
     from caesura.console.web.own_page import OwnPage
     from caesura.console.web.speaking import Speaker
     from caesura.console.web.times import TimeView
@@ -48,6 +49,10 @@ class Watched:
     """The outputs of the plan, to be checked and explained, where it is known here."""
     tracer: Tracer | None = None
     """Traces rows of the sources through the plan, where these can be read again."""
+    stretch: Stretch | None = None
+    """Reads a stretch of its input again, to be looked into."""
+    stream: str = ""
+    """Where its stream is found, as a test names it; empty where that is not known."""
     times: TimeView | None = None
     """Its output, arrivals, late rows, epochs and claims, where they can be seen."""
     pages: tuple[OwnPage, ...] = ()

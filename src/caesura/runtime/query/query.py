@@ -119,7 +119,7 @@ class Query(Closing):
         self.consumer = ConsumerFeedback(parts.ends, self.graph.cells, self._send_feedback)
         self._saved = SavedState(parts, keeper, self.claiming, self.consumer, self._published)
         self._keeper, self._rate = keeper, ReadRate()
-        self._recording: Recording | None = None
+        self.recording: Recording | None = None
         for cell in self.graph.cells:
             cell.operator.attach(cell.feedback)
         if (limit := memory_limit()) is not None:
@@ -241,8 +241,8 @@ class Query(Closing):
             return
         cell = self.parts.fed_by(label)
         self._back_pressure(label, item)
-        if self._recording is not None:
-            self._recording.feed(label, item)
+        if self.recording is not None:
+            self.recording.feed(label, item)
         ingress = cell.operator
         if self.claiming is None and not isinstance(ingress, PushedIngress):
             inputs[label].push(item)
@@ -897,7 +897,7 @@ class Query(Closing):
         step 'where' (mph < 30): drops them
         """
         node = looked_up(self.outputs, output, "output", "record")
-        self._recording = made = Recording(node, limit)
+        self.recording = made = Recording(node, limit)
         for reader in self.parts.readers.values():
             reader.recorder = made.read
         return made

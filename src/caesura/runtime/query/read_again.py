@@ -38,15 +38,17 @@ def read_again(node: Node, ends: Mapping[str, Offsets], *, rows: int) -> Recordi
 def read_first(node: Node, *, rows: int) -> Recording:
     """The first rows of every source of a plan."""
     made = Recording(node, rows)
-    for source in replayable(node):
+    for source in replayable(node, on_spark=True):
         made.raws[source.fingerprint] = list(first_rows(source.reader.sample(rows), rows))
     return made
 
 
-def replayable(node: Node) -> Iterator[Source]:
-    """The sources of a plan; one whose rows cannot be read again is refused."""
+def replayable(node: Node, *, on_spark: bool = False) -> Iterator[Source]:
+    """The sources of a plan; one whose rows cannot be read again is refused, unless Spark can do it."""
     for source in (own for own in walk(node) if not own.inputs):
         why = source.reader.cannot_replay() if isinstance(source, Source) else "it is fed"
+        if isinstance(source, Source) and on_spark and source.reader.spark_form == "frame":
+            why = ""
         if why or not isinstance(source, Source):
             raise unrepeatable(source, why)
         yield source

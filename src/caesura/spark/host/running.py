@@ -48,6 +48,7 @@ from caesura.spark.host.frames import framed, hops
 from caesura.spark.host.host import make_job, packets
 from caesura.spark.host.listening import RUNNING
 from caesura.spark.host.part import SparkPart
+from caesura.spark.host.replay import read_again_on_spark
 from caesura.spark.host.shape import shape_of_job
 from caesura.spark.host.source_log import check_logs
 from caesura.spark.host.speaking import CheckpointSpeaker
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
     from caesura.console.web.server import ConsoleServer
     from caesura.runtime.metrics.endpoint import MetricsEndpoint
     from caesura.runtime.metrics.figures import Figures
+    from caesura.runtime.query.recording import Recording
 
 Trigger = Literal["continuous", "available"] | str
 log = logging.getLogger("caesura.spark")
@@ -107,6 +109,8 @@ class SparkQuery(Closing):
         """What the last epochs spent their seconds on, as far as somebody asked."""
         self.shape = PlanShape(())
         """Its plan, in words."""
+        self.reread: Callable[[int, str], Recording]
+        """Reads a stretch of its input again."""
 
     def wait(self, seconds: int | None = None) -> bool:
         """Waits for the end. A failure in a worker is raised as one of ours.
@@ -607,6 +611,7 @@ class SparkQuery(Closing):
         caesura.spark.SparkQuery.progress : what Spark says.
         caesura.spark.SparkQuery.watch : the query in the terminal.
         caesura.spark.SparkQuery.serve_metrics : figures for Prometheus.
+        caesura.spark.SparkQuery.replay : a stretch of its input.
 
         Examples
         --------
@@ -630,6 +635,8 @@ class SparkQuery(Closing):
             None,
             speaker,
             self.outputs,
+            tracer=lambda rows, assumed: self.replay().trace(rows, assume=assumed or None),
+            stretch=self.replay,
             times=times,
             pages=tuple(pages),
         )
@@ -642,6 +649,35 @@ class SparkQuery(Closing):
             read_only=read_only,
             open_page=open_page,
         )
+
+    def replay(self, rows: int = 2_000, *, output: str | None = None) -> Recording:
+        """The last rows that the query has read, read again from its sources: a stretch to look into.
+
+        The plan runs over them in this process, from an empty state; the query runs on.
+
+        Parameters
+        ----------
+        rows
+            How many of each lane, or of the files of the last epochs.
+        output
+            The output whose plan runs over them; by default the first.
+
+        Returns
+        -------
+        caesura.runtime.Recording
+            What can be traced, stepped through, compared and saved as a test.
+
+        See Also
+        --------
+        caesura.spark.SparkQuery.console : pages that show the query.
+
+        Examples
+        --------
+        Of a query that runs::
+
+            query.replay(rows=500).save_test("tests/test_speeds.py", stream="flow.py:speeds")
+        """
+        return self.reread(rows, output or next(iter(self.outputs)))
 
     def _repr_html_(self) -> str:
         return self.status()._repr_html_()
@@ -838,6 +874,7 @@ def launch(
     board = partial(saved_board, part.checkpoint) if away else lambda: target.board
     feedback = CheckpointFeedback.of(job, nodes)
     made = SparkQuery(query, target, epoch.failures, feedback, nodes, lease, name, board=board)
+    made.reread = lambda rows, output: read_again_on_spark(part, job, nodes, rows=rows, output=output)
     RUNNING[str(query.id)] = made
     return made
 

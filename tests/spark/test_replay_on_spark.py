@@ -1,0 +1,46 @@
+"""A stretch of what a query on Spark has read, read again here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import caesura as cz
+
+
+def write(folder: Path, number: int) -> None:
+    """A file of ten rows, behind those of the files before it."""
+    folder.mkdir(exist_ok=True)
+    ts = list(range(number * 10, number * 10 + 10))
+    pq.write_table(pa.table({"ts": ts, "id": [t % 3 for t in ts]}), folder / f"{number}.parquet")
+
+
+def test_the_last_rows_that_were_read_are_looked_into(spark: Any, tmp_path: Path) -> None:
+    write(tmp_path / "in", 0)
+    clicks = cz.read.parquet(tmp_path / "in", time="ts", punctuate=cz.delay(5), name="clicks")
+    plan = clicks.where("id > 0").group_by("id").tumbling(10).agg(n=cz.count())
+    with plan.start(spark, sink="memory", checkpoint=tmp_path / "state") as query:
+        query.drain()
+        for number in (1, 2):
+            write(tmp_path / "in", number)
+            query.drain()
+        stretch = query.replay(rows=15)
+        whole = query.replay()
+        with query.console(open_page=False) as server:
+            from served_console import Client
+
+            visitor = Client(server).follow_link()
+            page = visitor.post("/debug", urlencode({"what": "compare", "rows": "ts = 25"})).body
+    assert [
+        t for raws in stretch.raws.values() for raw in raws for t in raw.batch.column("ts").to_pylist()
+    ] == [*range(15, 30)]
+    assert dict(whole.rows) == {"clicks": 30}
+    assert whole.trace_back("n = 4, LE = 10").verdict.startswith("needed: 4 of 30 rows")
+    assert {str(r.row) for g in whole.trace_back("n = 4, LE = 10").needed for r in g} == {
+        f"row {t} of 'clicks'" for t in (10, 13, 16, 19)
+    }
+    assert "only without" in page
