@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from py4j.protocol import Py4JNetworkError
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from caesura.errors import CaesuraError, StreamError
@@ -216,6 +216,12 @@ def test_a_sink_that_is_away_is_not_taken_for_spark() -> None:
     away = ConnectionRefusedError(111, "Connection refused")
     assert "the sink failed in epoch 3" in str(explained(away, 3))
     assert "Spark's JVM is gone" in str(explained(Py4JNetworkError("Answer from Java side is empty"), 3))
+
+
+def test_a_call_that_the_jvm_left_without_an_answer_says_that_it_is_gone() -> None:
+    silent = "An error occurred while calling o132.isActive"
+    assert "Spark's JVM is gone" in str(ours(Py4JError(silent)))
+    assert "Spark's JVM is gone" not in str(ours(Py4JError(f"{silent}. Trace:\nMethod does not exist\n")))
 
 
 def test_errors_from_a_script_without_an_ending_name_its_line() -> None:

@@ -161,6 +161,8 @@ def _through_py4j(error: BaseException) -> bool:
 
 def _lost(error: BaseException) -> bool:
     """Whether nobody answers at the other end."""
+    if type(error).__name__ == "Py4JError":  # a call at work when the other end went has no trace
+        return re.fullmatch(r"An error occurred while calling \S+", str(error).strip()) is not None
     network = type(error).__name__ == "Py4JNetworkError"
     return network or isinstance(error, (ConnectionError, EOFError))
 
