@@ -19,6 +19,7 @@ NODES = InputSpec({"node": "key"}, key="node", max_rows=3)
 LINKS = InputSpec({"a": "key", "b": "key"}, key="a", max_rows=6)
 FEW = InputSpec({"a": "key", "b": "key"}, key="a", max_rows=3)
 ROADS = InputSpec({"a": "key", "b": "key", "w": "int"}, key="a", max_rows=6)
+FAR = 9
 CASES: list[LawCase] = []
 
 
@@ -129,6 +130,67 @@ def slow_nearest(nodes: oracles.Rows, roads: oracles.Rows, **_: Any) -> oracles.
         return [{"node": n, "dist": d} for n, d in least.items()]
 
     return slow.snapshots([(le, re, {**p, "dist": 0}) for le, re, p in nodes], hop, roads, best=best)
+
+
+def least_on_the_loop(nodes: Node, roads: Node, progress: Progress) -> Node:
+    """The shortest ways back to a node by a minimum that the loop takes back when it finds less."""
+    seed = Stream(nodes).select("node", dist=lit(0, "bigint"))
+    sound = Stream(roads).where(col("w") > 0)
+
+    def hop(r: Stream) -> Stream:
+        met = r.where(col("dist") < FAR).join(sound, on={"node": "a"})
+        made = met.select(node=col("b"), dist=col("dist") + col("w"))
+        return made.group_by("node").snapshot().agg(dist=cz.min("dist"))
+
+    return cz.fixpoint(seed, hop, progress=progress).distinct().node
+
+
+def slow_least(nodes: oracles.Rows, roads: oracles.Rows, **_: Any) -> oracles.Rows:
+    """All nodes at once, again and again until nothing changes."""
+
+    def solve(nodes: list[oracles.Payload], roads: list[oracles.Payload]) -> list[oracles.Payload]:
+        before: dict[Any, int] = {}
+        while True:
+            far = [(p["node"], 0) for p in nodes] + list(before.items())
+            least: dict[Any, int] = {}
+            for node, dist in far:
+                for x in roads:
+                    if node is not None and node == x["a"] and (x["w"] or 0) > 0 and dist < FAR:
+                        least[x["b"]] = min(dist + x["w"], least.get(x["b"], dist + x["w"]))
+            if least == before:
+                return [{"node": node, "dist": dist} for node, dist in far]
+            before = least
+
+    return slow.at_instants(solve, nodes, roads)
+
+
+def counted_ways(nodes: Node, links: Node, progress: Progress) -> Node:
+    """How many ways of each length lead to a node: a sum of each round."""
+    seed = Stream(nodes).select("node", hops=lit(0, "bigint"), ways=lit(1, "bigint"))
+
+    def hop(r: Stream) -> Stream:
+        met = r.where(col("hops") < 3).join(Stream(links), on={"node": "a"})
+        made = met.select(node=col("b"), hops=col("hops") + 1, ways=col("ways"))
+        return made.group_by("node", "hops").snapshot().agg(ways=cz.sum("ways"))
+
+    return cz.fixpoint(seed, hop, progress=progress).distinct().node
+
+
+def slow_counted(nodes: oracles.Rows, links: oracles.Rows, **_: Any) -> oracles.Rows:
+    def solve(nodes: list[oracles.Payload], links: list[oracles.Payload]) -> list[oracles.Payload]:
+        found = [(p["node"], 0, 1) for p in nodes]
+        last = found
+        for hops in (1, 2, 3):
+            ways: dict[Any, int] = {}
+            for node, _, count in last:
+                for x in links:
+                    if node is not None and node == x["a"]:
+                        ways[x["b"]] = ways.get(x["b"], 0) + count
+            last = [(node, hops, count) for node, count in ways.items()]
+            found = found + last
+        return [{"node": node, "hops": hops, "ways": count} for node, hops, count in found]
+
+    return slow.at_instants(solve, nodes, links)
 
 
 def routes(nodes: Node, roads: Node, progress: Progress) -> Node:
@@ -256,5 +318,7 @@ for each in PROGRESS:
         add("routes", routes, slow_routes, NODES, ROADS, way=each)
         add("ways", ways, slow_ways, NODES, LINKS, way=each)
         add("pairs", pairs, slow_pairs, LINKS, way=each)
+        add("least on the loop", least_on_the_loop, slow_least, NODES, ROADS, way=each)
+        add("counted ways", counted_ways, slow_counted, NODES, FEW, way=each)
         add("parity", parity, slow_parity, NODES, LINKS, way=each)
     add("legs", legs, slow_legs, NODES, FEW, FEW, way=each)

@@ -62,6 +62,9 @@ MAPS: dict[str, Step] = {
     "short": lambda s: s.set_duration(3),
     "at": lambda s: s.where(cz.start() > col("v")).select("n", v=cz.start()),
     "most": lambda s: s.group_by("n").snapshot().agg(v=cz.max("v")),
+    "least": lambda s: s.group_by("n").snapshot().agg(v=cz.min("v")),
+    "least counted": lambda s: MAPS["least"](MAPS["counted"](s)),
+    "most counted down": lambda s: MAPS["most"](MAPS["counted down"](s)),
 }
 Pair = Callable[[Stream, Stream], Stream]
 
@@ -78,6 +81,7 @@ HOPS: dict[str, Pair] = {
     "counted": _hop(where=col("v") < 3, n=col("b"), v=col("v") + 1),
     "growing": _hop(where=col("w") > col("v"), n=col("b"), v=col("w")),
     "perhaps": _hop("left", n=col("b"), v=col("v")),
+    "growing, the least": lambda s, links: MAPS["least"](HOPS["growing"](s, links)),
     "dear": _hop(where=col("w") >= 0, n=col("b"), v=col("v") + col("w")),
     "all the way": lambda s, links: cz.fixpoint(s, lambda q: HOPS["carried"](q, links), keep="distinct"),
     "some of the way": lambda s, links: cz.fixpoint(s, lambda q: HOPS["counted"](q, links)),

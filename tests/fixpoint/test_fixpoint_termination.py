@@ -203,6 +203,38 @@ ENDLESS: dict[str, tuple[Step, str]] = {
 }
 
 
+def extreme(r: Stream, by: int, **results: cz.Aggregate) -> Stream:
+    """The value moves towards a tested bound, and results are computed of each group."""
+    test = col("v") < 9 if by > 0 else col("v") > 0
+    return r.where(test).select("n", v=col("v") + by).group_by("n").snapshot().agg(**results).select("n", "v")
+
+
+def test_the_least_of_a_group_may_grow_and_the_greatest_fall() -> None:
+    assert because(lambda r: extreme(r, 1, v=cz.min("v"))) == "'v' grows towards a bound"
+    assert because(lambda r: extreme(r, -1, v=cz.max("v"))) == "'v' falls towards a bound"
+
+    def later(r: Stream) -> Stream:
+        met = hop(r).where(col("w") > col("v")).select(n=col("b"), v=col("w"))
+        return met.group_by("n").snapshot().agg(v=cz.min("v"))
+
+    assert because(later) == "'v' strictly grows through a stream from outside"
+
+
+@pytest.mark.parametrize(
+    ("by", "results"),
+    [
+        (1, {"v": cz.max("v")}),
+        (-1, {"v": cz.min("v")}),
+        (1, {"v": cz.min("v"), "most": cz.max("v")}),
+        (1, {"v": cz.sum("v")}),
+    ],
+    ids=str,
+)
+def test_a_result_that_rests_on_rows_past_it_is_refused(by: int, results: dict[str, cz.Aggregate]) -> None:
+    with pytest.raises(PlanError, match="nothing shows that the loop ends"):
+        cz.fixpoint(SEED, lambda r: extreme(r, by, **results))
+
+
 @pytest.mark.parametrize(("step", "missing"), ENDLESS.values(), ids=ENDLESS.keys())
 def test_a_loop_without_a_reason_to_end_is_refused(step: Step, missing: str) -> None:
     with pytest.raises(PlanError, match=missing):

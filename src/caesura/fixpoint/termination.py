@@ -6,7 +6,8 @@ Strongly convergent (section 3.2), so that every derivation may be a row of its 
 - a set of visited things (a set, bits, or a path as text) that every trip adds to, what it adds being tested
   not to be there yet.
 That must hold against every row of the loop that a row depends on, also on the right side of a
-difference or of a join, where a row is there because others are not.
+difference or of a join, where a row is there because others are not. The least value of a group rests on
+rows with no greater one: it may be what grows.
 
 Convergent, so that rows must be kept once each, or the best one per key:
 - every column is carried, or drawn from outside, or bounded as above, and no lifetime is moved on: there
@@ -38,7 +39,7 @@ from caesura.fixpoint.bounds import (
     upper_bounded,
 )
 from caesura.fixpoint.node import Keep
-from caesura.fixpoint.trace import REC, Tracer, Trip, from_loop, from_outside, is_rec, linear, views
+from caesura.fixpoint.trace import REC, Tracer, Trip, from_loop, from_outside, is_rec, linear, picked, views
 from caesura.plan import Node, walk
 from caesura.plan.loops import on_loop
 
@@ -70,9 +71,10 @@ def strongly(schema: pa.Schema, trips: Sequence[Trip]) -> str:
     for name in schema.names:
         exact = not pa.types.is_floating(schema.field(name).type)  # a large float plus 1 is the same float
         for word, test in (("falls", -1), ("grows", 1)):
-            if exact and all(_counts(trip, name, test) for trip in every):
+            seen = [picked(trip, name, test) for trip in every]
+            if exact and all(_counts(trip, name, test) for trip in seen):
                 return f"'{name}' {word} towards a bound"
-            if all(_advances(trip, name, test, exact) for trip in every):
+            if all(_advances(trip, name, test, exact) for trip in seen):
                 return f"'{name}' strictly {word} through a stream from outside"
         if all(_visits(trip, name) for trip in every):
             return f"'{name}' grows by what it is tested not to have"

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
 from caesura.expr import Apply, Column, Constant, Expr, attributes, conjuncts, lit, substitute
 from caesura.expr.rewrite import strip
 from caesura.fixpoint.node import Fixpoint, Recursive
-from caesura.ops.aggregate import Totals, Tumbling
+from caesura.ops.aggregate import Aggregate, Totals, Tumbling
 from caesura.ops.clip import Clip
 from caesura.ops.join import Join
 from caesura.ops.layers import Layers
@@ -32,6 +32,7 @@ from caesura.plan.loops import on_loop
 
 TRIPS_LIMIT = 64
 REC, ALSO = "rec:", "also"
+PICKED = {"min": "least of", "max": "greatest of"}
 NUMBERED = re.compile(r"rec(\d+):(.*)", re.DOTALL)
 Columns = dict[str, Expr]
 
@@ -179,7 +180,7 @@ class Tracer:
     def _grouped(self, node: Windows | Tumbling | Totals) -> Iterator[Trip]:
         unknown = self._any(node).columns
         for trip in self.trips(node.inputs[0]):
-            made = {**unknown, **{n: trip.columns[n] for n in node.group}}
+            made = {**unknown, **{n: trip.columns[n] for n in node.group}, **_picked(node, trip)}
             yield self._living(made, trip.facts, trip.rows)
 
     def _nested(self, node: Fixpoint) -> Iterator[Trip]:
@@ -214,6 +215,29 @@ def _unmatched(node: Join, trip: Trip, port: int) -> Columns:
         return columns | {n: e for n, e in trip.columns.items() if n in columns}
     keys = {y: x for x, y in node.on}
     return columns | {keys.get(n, n): e for n, e in trip.columns.items()}
+
+
+def _picked(node: Windows | Tumbling | Totals, trip: Trip) -> Columns:
+    """The extreme of a group as one of its rows has it, if that is all that is computed.
+
+    With a second result, a row would also be there because of rows on the other side of the extreme.
+    """
+    match node:
+        case Windows(outputs=((name, Aggregate(kind="min" | "max" as kind, value=Expr() as value)),)):
+            return {name: Apply(PICKED[kind], (strip(trip.inside(value)),))}
+    return {}
+
+
+def picked(trip: Trip, name: str, direction: int) -> Trip:
+    """The trip with a least value (greatest, if the direction is down) as one of its rows has it.
+
+    That the least of a group is m rests on rows with m or less in it, for being there or for not being
+    there; so what is shown of each such row holds for all that the result depends on.
+    """
+    match trip.columns[name]:
+        case Apply(name=kind, args=(value,)) if kind == PICKED["min" if direction > 0 else "max"]:
+            return replace(trip, columns={**trip.columns, name: value})
+    return trip
 
 
 def is_rec(expr: Expr) -> str | None:
