@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from caesura.plan import Operator, Properties
 from caesura.punctuation import INFINITY, Pattern, Punctuation
 from caesura.testing import oracles
 
-SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("f", pa.float64())])
+SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("f", pa.float64()), ("w", pa.decimal128(38, 0))])
 SUMS = {
     "n": ("count", None),
     "total": ("sum", "v"),
@@ -27,6 +28,7 @@ SUMS = {
     "exact": ("sum", "f"),
     "high": ("max", "v"),
     "d": ("count_distinct", "v"),
+    "wide": ("sum", "w"),
 }
 ENDS = {"high": ("max", "v"), "low": ("min", "f")}
 """Which often stay as they are."""
@@ -41,11 +43,12 @@ def course(seed: int, late: float, none: tuple[None, ...] = (None,)) -> tuple[li
         for place in range(draw.choice((1, 5, 40))):
             le = 20 * turn + (draw.randrange(-30, 20) if draw.random() < late else place // 2)
             f = draw.choice((*none, 0.1, -0.0, 0.0, 1e300, float("nan") if turn > 15 else 0.2))
-            some.append((le, draw.choice((None, 0, 1, 2)), draw.choice((*none, 1, 5, -(2**50))), f))
+            w = draw.choice((*none, Decimal(2**65), Decimal(-(2**75))))
+            some.append((le, draw.choice((None, 0, 1, 2)), draw.choice((*none, 1, 5, -(2**50))), f, w))
         draw.shuffle(some)
         le, *columns = zip(*some, strict=True)
         pages.append(Page.of(pa.record_batch(columns, schema=SCHEMA), le=le, re=[INFINITY] * len(le)))
-        rows += [(t, INFINITY, {"k": k, "v": v, "f": f}) for t, k, v, f in some]
+        rows += [(t, INFINITY, {"k": k, "v": v, "f": f, "w": w}) for t, k, v, f, w in some]
     return pages, rows
 
 
@@ -92,7 +95,7 @@ def test_groups_that_go_forward_are_not_looked_at_and_state_is_bounded_by_groups
     for turn in range(30):
         k, v = [t * 7919 % 10 for t in range(100)], [t % 17 for t in range(100)]
         le = [turn * 50 + t // 2 for t in range(100)]
-        payload = pa.record_batch([k, v, [0.0] * 100], schema=SCHEMA)
+        payload = pa.record_batch([k, v, [0.0] * 100, [None] * 100], schema=SCHEMA)
         out += operator.page(0, Page.of(payload, le=le, re=[INFINITY] * 100))
         operator.punctuation(0, Punctuation(Pattern.before(le[-1] - 3)))
         assert operator.measure().state_rows <= 2 * 10 + 4 * 4  # sums and results; points in three ticks
@@ -119,9 +122,8 @@ def test_a_sweep_of_the_groups_that_changed_lets_go_of_what_a_sweep_of_all_does(
             rows = [*((row, turn) for row in ends), *((row, None) for row in came)]
             live = [*(row for row in live if row not in ends), *came]
             if rows:
-                payload = pa.record_batch(
-                    [[r[0] for r, _ in rows], [r[1] for r, _ in rows], [0.0] * len(rows)], schema=SCHEMA
-                )
+                kept = [[r[0] for r, _ in rows], [r[1] for r, _ in rows], [0.0] * len(rows)]
+                payload = pa.record_batch([*kept, [None] * len(rows)], schema=SCHEMA)
                 new = [NO_NEW_END if end is None else end for _, end in rows]
                 page = Page.of(payload, le=[r[2] for r, _ in rows], re=[r[3] for r, _ in rows], re_new=new)
                 assert [p.rows() for p in some.page(0, page)] == [p.rows() for p in every.page(0, page)]
@@ -150,7 +152,8 @@ def test_equal_rows_are_told_apart_once_an_end_moves(asked: dict[str, Any]) -> N
                     items.append((le, re, new, row))
                     live += [(le, new, row)] if new > le else []
                 else:
-                    le, row = 10 * turn + draw.randrange(3), (draw.choice((0, 1)), draw.choice((1, 5)), 0.5)
+                    le = 10 * turn + draw.randrange(3)
+                    row = draw.choice((0, 1)), draw.choice((1, 5)), 0.5, Decimal(2**65)
                     live.append((le, le + draw.choice((2, INFINITY - le)), row))
                     items.append((*live[-1][:2], NO_NEW_END, row))
             le, re, new, payload = zip(*items, strict=True)
@@ -159,6 +162,6 @@ def test_equal_rows_are_told_apart_once_an_end_moves(asked: dict[str, Any]) -> N
             if turn % 4 == 3:
                 operator.punctuation(0, Punctuation(Pattern.before(10 * turn)))
                 operator = restored(operator, node.operator(), saved)
-        rows = [(le, re, dict(zip("kvf", row, strict=True))) for le, re, row in live]
+        rows = [(le, re, dict(zip("kvfw", row, strict=True))) for le, re, row in live]
         plain = [(le, re, tuple(p.values())) for le, re, p in oracles.alive(rows, ("k",), asked)]
         assert History.of(out, node.schema) == History.from_rows(plain, node.schema), seed

@@ -6,7 +6,7 @@ group at once, and results that ended before it are never written down.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,7 @@ from caesura.events.referred import ReferredStore
 from caesura.events.rows import RowState
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, Mask, frozen
-from caesura.ops.aggregate.accumulators.along import EnteringRows, mark_moves
+from caesura.ops.aggregate.accumulators.along import AlongPoints, EnteringRows, mark_moves
 from caesura.ops.aggregate.accumulators.extremes import Grows
 from caesura.ops.aggregate.result_chain import differ
 from caesura.ops.aggregate.slots import Slots
@@ -39,6 +39,7 @@ class PendingPoints(NamedTuple):
     le: I64
     re: I64
     payload: pa.RecordBatch
+    run: PageRun
 
 
 class BegunRows(NamedTuple):
@@ -48,8 +49,20 @@ class BegunRows(NamedTuple):
     values: list[pa.Array]
     slot: I64
     time: I64
+    known: I64
+    """The points that were there before the page; they come first."""
+    moves: bool
+    """Whether rows that change no result were left out: the others are extremes of their groups."""
     differ: bool
     """Whether no result is what held before."""
+
+
+class PageRun(NamedTuple):
+    """How a page's points went: the slots of its groups, and what accumulators gave, () for the rows."""
+
+    points: BegunRows
+    touched: I64
+    ran: dict[tuple[Any, ...], AlongPoints]
 
 
 @kernel
@@ -179,9 +192,10 @@ class Forward:
             values = [value.take(pa.array(some)) for value in values]
         gives, following = np.empty(len(at), np.bool_), np.empty(len(touched), np.int64)
         given = last_at_times(group, frozen(le), first, following, gives)
-        rows = EnteringRows(group, np.arange(len(at)), gives, given)
+        rows = EnteringRows(group, gives, given)
         own = (at, le) if given == len(at) else (at[gives], le[gives])
-        return BegunRows(rows, values, *own, differ=self._counts_rows or len(moves) > 0)
+        skips = len(moves) > 0
+        return BegunRows(rows, values, *own, known, moves=skips, differ=self._counts_rows or skips)
 
     def _moves(self, touched: I64, group: I64, values: list[pa.Array]) -> Mask:
         """The rows that change a result; empty unless only extremes are asked for and no value is null."""
@@ -202,8 +216,8 @@ class Forward:
         found = np.flatnonzero(points.alive & wanted[points.get("slot")])
         return found[np.argsort(points.get("time")[found], kind="stable")]
 
-    def changed(self, points: BegunRows, columns: list[pa.Array]) -> Page:
-        """The change by results in order of time; they are filed with `file`."""
+    def changed(self, points: BegunRows, columns: list[pa.Array], given: pa.RecordBatch) -> Page:
+        """The change by results in order of time, filed with `file`; given the keys of the page's rows."""
         slot, start = points.slot, points.time
         last, changes = np.empty(self._link.size, np.int64), np.full(len(slot), points.differ)
         if not points.differ:
@@ -213,7 +227,10 @@ class Forward:
         if count < len(slot):
             kept = kept[:count]
             slot, start, columns = slot[kept], start[kept], [c.take(pa.array(kept)) for c in columns]
-        keys = self._slots.rows.payload.take(slot).columns if len(self._slots.keys) else []
+        if count == len(given):  # each row gave one
+            keys = given.columns
+        else:
+            keys = self._slots.rows.payload.take(slot).columns if len(self._slots.keys) else []
         new = pa.RecordBatch.from_arrays([*keys, *columns], schema=self._sent.schema)
         self._links = (slot, start, re[:count], new)
         return self._page(ended[:over], ends[:over], start, re[:count], new)
@@ -246,21 +263,21 @@ class Forward:
         re_new = np.concatenate([end, np.full(len(start), NO_NEW_END)])
         return DeferredPage(le, ends, Deferred(parts, (), sent.schema), re_new)
 
-    def hold(self, at: I64, le: I64, values: list[pa.Array]) -> None:
+    def hold(self, at: I64, le: I64, values: list[pa.Array], run: PageRun) -> None:
         """Takes the points whose change was made last, to be filed later; they are in order of time."""
         self._last.view[at] = le
-        self._pending = PendingPoints(at, le, values, *self._links)
+        self._pending = PendingPoints(at, le, values, *self._links, run)
 
     def file(self, cti: int) -> None:
         """Keeps what may still change of the last page, and sums up the rest."""
         pending, self._pending = self._pending, None
         if pending is None:
             return
-        settled = pending.time < cti
-        self._sum_up(pending, np.flatnonzero(settled))
-        rest = np.flatnonzero(~settled)
-        fields = {"slot": pending.slot[rest], "time": pending.time[rest], "n": np.ones(len(rest), np.int64)}
-        values = _some(pending.values, rest, len(settled))
+        settled = int(np.searchsorted(pending.time, cti))
+        self._sum_up(pending, settled, cti)
+        slot, time = pending.slot[settled:], pending.time[settled:]
+        fields = {"slot": slot, "time": time, "n": np.ones(len(slot), np.int64)}
+        values = [value[settled:] for value in pending.values]
         batch = pa.RecordBatch.from_arrays(values, schema=self._points.schema) if values else None
         self._points.append(fields, batch)
         kept = np.flatnonzero(pending.re >= cti)
@@ -270,21 +287,49 @@ class Forward:
         holds = re == INFINITY
         self._link.view[slot[holds]] = number[holds]
 
-    def _sum_up(self, pending: PendingPoints, some: I64) -> None:
-        if len(some) == 0:
+    def _sum_up(self, pending: PendingPoints, settled: int, cti: int) -> None:
+        """Brings the first points, those before the CTI, into their slots: what their groups gave last."""
+        if settled == 0:
             return
-        at = pending.slot[some]
-        values = _some(pending.values, some, len(pending.time))
-        self._slots.add(at, np.ones(len(some), np.int64), values)
-        self._slots.rows.touch(at)
+        points, slots = pending.run.points, self._slots
+        given = int(np.searchsorted(points.time, cti))
+        last = np.full(slots.rows.size, NO_LINK)
+        last[points.slot[:given]] = np.arange(given)
+        touched = pending.run.touched
+        gave = touched[last[touched] != NO_LINK]
+        fields: dict[str, I64] = {}
+        if points.moves:
+            self._count(pending.slot[:settled], touched)
+            for along in pending.run.ran.values():
+                fields.update(along.extreme_after(last[gave]))
+        else:
+            for along in pending.run.ran.values():
+                along.fields_after(last[gave], fields)
+            self._add_rest(pending, settled, last, fields)
+        slots.put(gave, fields)
 
+    def _count(self, at: I64, touched: I64) -> None:
+        """Counts rows whose values are not null; their extremes are known otherwise."""
+        slots = self._slots
+        number = np.bincount(at, minlength=slots.rows.size)[touched]
+        names = {"rows"}
+        for count, extreme in slots.plans:
+            names |= {*count.fields(), *(name for name in extreme.fields() if name.endswith("_seen"))}
+        slots.put(touched, {name: slots.rows.get(name)[touched] + number for name in names})
 
-def _some(values: list[pa.Array], rows: I64, count: int) -> list[pa.Array]:
-    if len(rows) in (0, count):
-        return [value[: len(rows)] for value in values]
-    if rows[-1] - rows[0] == len(rows) - 1:
-        return [value.slice(rows[0], len(rows)) for value in values]
-    return [value.take(pa.array(rows)) for value in values]
+    def _add_rest(self, pending: PendingPoints, settled: int, last: I64, fields: dict[str, I64]) -> None:
+        """Adds points up to the last results where those do not tell the sum; old points are over."""
+        known, state = pending.run.points.known, self._points
+        done = np.flatnonzero(last[state.get("slot")[known]] != NO_LINK)
+        others = self._slots.others(fields)
+        if others:
+            rows = np.concatenate([done, np.arange(len(known), len(known) + settled)])
+            at = np.concatenate([state.get("slot")[known[done]], pending.slot[:settled]])
+            values = pending.run.points.values
+            for place, part in others:
+                part.add(self._slots.rows, at, np.ones(len(at), np.int64), values[place].take(pa.array(rows)))
+        state.get("n")[known[done]] = 0
+        state.kill(known[done])
 
 
 def _same(a: list[pa.Array], b: list[pa.Array]) -> Mask:

@@ -24,7 +24,7 @@ from caesura.kernels.sums import distinct, least_of
 from caesura.ops.aggregate.accumulators.along import AlongPoints, EnteringRows, PointSteps, runs
 from caesura.ops.aggregate.accumulators.slide import ENTER, GIVE, LEAVE
 from caesura.ops.aggregate.alive import Alive
-from caesura.ops.aggregate.alive_forward import NO_LINK, Forward
+from caesura.ops.aggregate.alive_forward import NO_LINK, Forward, PageRun
 from caesura.ops.aggregate.in_turns import InTurns
 from caesura.ops.aggregate.linked_rows import LinkedRows
 from caesura.ops.aggregate.points import Points
@@ -151,7 +151,7 @@ class AliveOperator(Operator):
         keys = plain_zeros(page.payload.select(self._keys))
         at = self.slots.of_keys(keys, self.secret, lambda count: {})
         values = [make(page.payload, page.le, page.re) for make in self.slots.makers]
-        items = self._taken(page, at, values)
+        items = self._taken(page, at, values, keys)
         points, results = self._by_slot
         if points.crowded or results.crowded:
             self._file()
@@ -161,19 +161,19 @@ class AliveOperator(Operator):
             self._follow_results()
         return items
 
-    def _taken(self, page: Page, at: I64, values: list[pa.Array]) -> list[Item]:
+    def _taken(self, page: Page, at: I64, values: list[pa.Array], keys: pa.RecordBatch) -> list[Item]:
         """The changes by groups that go forward in time, and by the others."""
         forward = self._forward
         if forward is None:
             return [self._looked_at(page, at, values)]
         behind = forward.behind(at, page.le)
         if not behind.any():
-            return [self._carried_on(forward, at, page.le, values)]
+            return [self._carried_on(forward, at, page.le, values, keys)]
         late, rest = np.flatnonzero(behind), np.flatnonzero(~behind)
         items: list[Item] = []
         if len(rest):
             own = [value.take(pa.array(rest)) for value in values]
-            items.append(self._carried_on(forward, at[rest], page.le[rest], own))
+            items.append(self._carried_on(forward, at[rest], page.le[rest], own, take_rows(keys, rest)))
         own = [value.take(pa.array(late)) for value in values]
         items.append(self._looked_at(page.take(late), at[late], own))
         touched = distinct(at[late], self.slots.rows.size)
@@ -185,14 +185,16 @@ class AliveOperator(Operator):
         forward.refresh(at[late], page.le[late], touched, link)
         return items
 
-    def _carried_on(self, forward: Forward, at: I64, le: I64, values: list[pa.Array]) -> Page:
+    def _carried_on(
+        self, forward: Forward, at: I64, le: I64, values: list[pa.Array], keys: pa.RecordBatch
+    ) -> Page:
         """The change by points behind all others of their groups, in order of time."""
         touched = distinct(at, self.slots.rows.size)
         self.slots.rows.keep(touched, np.ones(len(touched), np.bool_))
         points = forward.new_points(touched, at, le, values)
-        _, columns = self._run(touched, points.rows, points.values)
-        change = forward.changed(points, columns)
-        forward.hold(at, le, values)
+        ran, columns = self._run(touched, points.rows, points.values)
+        change = forward.changed(points, columns, keys)
+        forward.hold(at, le, values, PageRun(points, touched, ran))
         return change
 
     def _looked_at(self, page: Page, at: I64, values: list[pa.Array]) -> Page:
@@ -271,8 +273,8 @@ class AliveOperator(Operator):
         group, start = group[:given], start[:given]
         values = self.points.payload.take(row).columns if len(self.points.schema) else []
         if self._runs:
-            rows, columns = self._run(touched, steps, values)
-            count = rows.n
+            ran, columns = self._run(touched, steps, values)
+            count = ran[()].n
         else:
             points = InTurns(touched, owner, time, sign, values)
             count, columns = points.read(self.slots, steps, self.node.schema.types[len(self._keys) :])
@@ -283,8 +285,8 @@ class AliveOperator(Operator):
 
     def _run(
         self, touched: I64, steps: PointSteps | EnteringRows, values: list[pa.Array]
-    ) -> tuple[AlongPoints, list[pa.Array]]:
-        """The number of rows along these steps, and the aggregates."""
+    ) -> tuple[dict[tuple[Any, ...], AlongPoints], list[pa.Array]]:
+        """What the accumulators give along these steps, () for the number of rows, and the aggregates."""
         rows = self.slots.rows
         known: dict[tuple[Any, ...], AlongPoints] = {(): AlongPoints(steps, rows, touched, (), None)}
         columns = []
@@ -293,7 +295,7 @@ class AliveOperator(Operator):
                 known[parts] = AlongPoints(steps, rows, touched, parts, values[self.slots.place(a)])
                 known[parts].given = values[self.slots.own_place(a)]
             columns.append(a.rule.finish(a, known[parts]))
-        return known[()], columns
+        return known, columns
 
     def _bound(self, at: I64) -> I64:
         """The time before which each slot's group is settled."""

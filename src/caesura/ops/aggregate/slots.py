@@ -133,6 +133,17 @@ class Slots:
             own.update(part.zeros(count))
         self.rows.append(own, keys)
 
+    def put(self, at: I64, fields: Mapping[str, Any]) -> None:
+        """Sets these fields of slots, each named once."""
+        for name, values in fields.items():
+            self.rows.get(name)[at] = values
+        self.rows.touch(at)
+
+    def others(self, known: Mapping[str, Any]) -> list[tuple[int, Accumulator]]:
+        """The accumulators that keep more than the fields known, with the value that each takes."""
+        every = self._parts.values()
+        return [(i, p) for i, p in every if p.states() or not p.fields().keys() <= known.keys()]
+
     def add(self, at: I64, weights: I64, values: Sequence[pa.Array]) -> None:
         """Adds weighted values to slots."""
         if len(at) >= SCATTERED_ROWS and self.rows.size >= SCATTERED_SLOTS:

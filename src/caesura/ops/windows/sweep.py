@@ -21,7 +21,7 @@ import pyarrow as pa
 from caesura.events.columns import words
 from caesura.events.nested import validity
 from caesura.kernels import kernel
-from caesura.kernels.hashing import I64, Mask
+from caesura.kernels.hashing import I64, Mask, frozen
 from caesura.ops.aggregate.accumulators.exact import F64, FULL, add_floats, round_digits
 from caesura.ops.aggregate.accumulators.extremes import ranked, unranked
 from caesura.ops.aggregate.accumulators.slide import ENTER, GIVE, LEAVE, slide_counts, slide_wide
@@ -257,7 +257,7 @@ class Along:
         times = np.where(swept.kind == GIVE, 1, self._n[swept.member])
         kind, who, member = (np.repeat(f, times) for f in (swept.kind, swept.who, swept.member))
         running, out = wide_zeros(int(swept.who.max(initial=0)) + 1, t), wide_zeros(len(swept.start), t)
-        slide_wide(kind, who, member, low, high, NONE, *running, *out)
+        slide_wide(kind, who, member, frozen(low), high, NONE, *running, *out)
         return out
 
 

@@ -19,10 +19,10 @@ from caesura.events.columns import words
 from caesura.events.nested import NO_MASK, validity
 from caesura.events.rows import RowState
 from caesura.kernels import kernel
-from caesura.kernels.hashing import I64, U64, Mask
+from caesura.kernels.hashing import I64, U64, Mask, frozen
 from caesura.ops.aggregate.accumulators.comoments import TERMS, Comoments
 from caesura.ops.aggregate.accumulators.exact import F64, add_floats, limbs_needed, round_digits
-from caesura.ops.aggregate.accumulators.extremes import Grows, ranked, unranked
+from caesura.ops.aggregate.accumulators.extremes import Grows, ranked_as_they_lie, unranked
 from caesura.ops.aggregate.accumulators.leading import Leading
 from caesura.ops.aggregate.accumulators.moments import Moments, spread_of, square
 from caesura.ops.aggregate.accumulators.multiset import Multiset
@@ -57,10 +57,9 @@ class PointSteps(NamedTuple):
 
 @dataclass(frozen=True)
 class EnteringRows:
-    """The same for rows that only come: group, which of the values, and whether one is given behind it."""
+    """The same for rows that only come, with a value each: group, and whether one is given behind it."""
 
     who: I64
-    row: I64
     gives: Mask
     given: int
 
@@ -70,16 +69,18 @@ class EnteringRows:
         times = 1 + self.gives
         kind = np.full(len(self.who) + self.given, GIVE, np.int64)
         kind[np.cumsum(times) - times] = ENTER
-        return PointSteps(kind, np.repeat(self.who, times), np.repeat(self.row, times), self.given)
+        row = np.repeat(np.arange(len(self.who)), times)
+        return PointSteps(kind, np.repeat(self.who, times), row, self.given)
 
 
 @kernel
-def enter_counts(who: I64, row: I64, gives: Mask, number: I64, running: I64, out: I64) -> None:
-    """Running counts of rows that only come; an empty ``number`` counts each once."""
+def enter_counts(who: I64, gives: Mask, valid: Mask, running: I64, out: I64) -> None:
+    """Running counts of the valid ones among rows that only come; with an empty ``valid`` all are."""
     given = 0
     for i in range(len(who)):
         g = who[i]
-        running[g] += number[row[i]] if len(number) else 1
+        if len(valid) == 0 or valid[i]:
+            running[g] += 1
         if gives[i]:
             out[given] = running[g]
             given += 1
@@ -87,7 +88,7 @@ def enter_counts(who: I64, row: I64, gives: Mask, number: I64, running: I64, out
 
 @kernel
 def enter_wide(
-    who: I64, row: I64, gives: Mask, low: U64, high: I64, r_low: U64, r_high: I64, r_wraps: I64,
+    who: I64, gives: Mask, low: U64, high: I64, r_low: U64, r_high: I64, r_wraps: I64,
     o_low: U64, o_high: I64, o_wraps: I64,
 ) -> None:  # fmt: skip
     """Running 128-bit sums of rows that only come, as `slide_wide`."""
@@ -95,15 +96,14 @@ def enter_wide(
     may_wrap = len(r_wraps) > 0
     for i in range(len(who)):
         g = who[i]
-        r = row[i]
         before = r_low[g]
         was = r_high[g]
-        r_low[g] = before + low[r]
-        r_high[g] += high[r]
+        r_low[g] = before + low[i]
+        r_high[g] += high[i]
         if r_low[g] < before:
             r_high[g] += 1
         if may_wrap:
-            r_wraps[g] += wrap_of(was, high[r], r_high[g])
+            r_wraps[g] += wrap_of(was, high[i], r_high[g])
         if gives[i]:
             o_low[given] = r_low[g]
             o_high[given] = r_high[g]
@@ -231,7 +231,17 @@ def mark_moves(part: Grows, slots: RowState, at: I64, who: I64, values: pa.Array
     """Marks the rows, of which none is null, that change the extreme of their group; ``at`` has its slots."""
     best, seen = slots.get(f"{part.name}_best")[at], slots.get(f"{part.name}_seen")[at]
     nothing = np.zeros(0, np.int64)
-    enter_extremes(who, NO_MASK, ranked(values), NO_MASK, part.sign, best, seen, nothing, moves)
+    enter_extremes(
+        who,
+        NO_MASK,
+        frozen(ranked_as_they_lie(values)),
+        frozen(NO_MASK),
+        part.sign,
+        best,
+        seen,
+        nothing,
+        moves,
+    )
 
 
 def runs(part: Any, *, counts_values: bool) -> bool:
@@ -271,10 +281,10 @@ class AlongPoints:
             running = self._slots.get("rows")[self._at]
         else:
             running = self._count.value(self._slots, self._at).to_numpy().copy()
-        number = self._valid.astype(np.int64)
         if isinstance(along, EnteringRows):
-            enter_counts(along.who, along.row, along.gives, number, running, out)
+            enter_counts(along.who, along.gives, frozen(self._valid), running, out)
             return out
+        number = self._valid.astype(np.int64)
         if len(number) == 0:
             number = np.ones(int(along.row.max(initial=-1)) + 1, np.int64)
         slide_counts(*along[:3], number, running, out)
@@ -336,24 +346,46 @@ class AlongPoints:
         along = self._along
         out = wide_zeros(along.given, self._part.result)
         if isinstance(along, EnteringRows):
-            enter_wide(along.who, along.row, along.gives, low, high, *running, *out)
+            enter_wide(along.who, along.gives, frozen(low), high, *running, *out)
         else:
-            slide_wide(*along[:3], low, high, NONE, *running, *out)
+            slide_wide(*along[:3], frozen(low), high, NONE, *running, *out)
         return out
 
     def _extreme(self, part: Any) -> pa.Array:
+        assert isinstance(part, Grows)
+        if isinstance(self._along, EnteringRows) and len(self._valid) == 0:
+            return unranked(self._best, NO_MASK, part.type)  # none is given before a value has come
+        return unranked(self._best, self.n > 0, part.type)
+
+    @cached_property
+    def _best(self) -> I64:
+        """The words of an extreme."""
+        part = self._part
         assert isinstance(part, Grows) and self._values is not None
         best = self._slots.get(f"{part.name}_best")[self._at]
         seen = self._slots.get(f"{part.name}_seen")[self._at]
-        along, word = self._along, ranked(self._values)
+        along, word, valid = self._along, frozen(ranked_as_they_lie(self._values)), frozen(self._valid)
         out = np.empty(along.given, np.int64)
         if isinstance(along, EnteringRows):
-            enter_extremes(along.who, along.gives, word, self._valid, part.sign, best, seen, out, NO_MASK)
-            if len(self._valid) == 0:  # none is given before a value has come
-                return unranked(out, NO_MASK, part.type)
+            enter_extremes(along.who, along.gives, word, valid, part.sign, best, seen, out, NO_MASK)
         else:
-            run_extremes(*along[:3], word, self._valid, part.sign, best, seen, out)
-        return unranked(out, self.n > 0, part.type)
+            run_extremes(*along[:3], word, valid, part.sign, best, seen, out)
+        return out
+
+    def fields_after(self, given: I64, fields: dict[str, Any]) -> None:
+        """Adds what the slots' fields are behind these results, of accumulators that are what they give."""
+        count, part = "rows" if self._count is None else self._count.name, self._part
+        if count not in fields:
+            fields[count] = self.n[given]
+        if isinstance(part, WideSum):
+            halves = self._wide if len(self._wide.wraps) else self._wide[:2]
+            fields.update(zip(part.fields(), (half[given] for half in halves), strict=True))
+        elif isinstance(part, Grows):
+            fields.update({**self.extreme_after(given), f"{part.name}_seen": fields[count]})
+
+    def extreme_after(self, given: I64) -> dict[str, I64]:
+        """The words of a least or greatest value behind these results; of another aggregate nothing."""
+        return {f"{self._part.name}_best": self._best[given]} if isinstance(self._part, Grows) else {}
 
     def _distinct(self, part: Multiset) -> pa.Array:
         assert self._values is not None
@@ -382,7 +414,7 @@ class AlongPoints:
         place = part.order(every)
         best, seen = place[len(self.given) :].copy(), 1 - np.asarray(held.is_null()).astype(np.int64)
         out = np.zeros(self._steps.given, np.int64)
-        run_extremes(*self._steps[:3], place, self._valid, 1, best, seen, out)
+        run_extremes(*self._steps[:3], frozen(place), frozen(self._valid), 1, best, seen, out)
         order = np.argsort(place, kind="stable")
         rows = order[np.searchsorted(place[order], out)] if len(order) else out
         return every.take(pa.array(rows, mask=self.n == 0))

@@ -19,7 +19,7 @@ from caesura.events.order import is_nested
 from caesura.events.rows import RowState
 from caesura.events.types import is_bytes, word_type
 from caesura.kernels import kernel
-from caesura.kernels.hashing import I64, mixed
+from caesura.kernels.hashing import I64, frozen, mixed
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights, each_once
 from caesura.ops.aggregate.accumulators.sums import Fields, Stateless, follow_slots, present
@@ -29,6 +29,12 @@ SIGN = np.uint64(1) << np.uint64(63)
 
 def ranked(values: pa.Array) -> I64:
     """Words in the order of the values; NaN is the greatest, -0.0 equals 0.0."""
+    word = ranked_as_they_lie(values)
+    return word if word.flags.writeable else word.copy()
+
+
+def ranked_as_they_lie(values: pa.Array) -> I64:
+    """The same to read, whole numbers of 64 bits where Arrow has them."""
     t = values.type
     if pa.types.is_floating(t):
         wide = words(values).astype(np.float64) + 0.0
@@ -37,7 +43,7 @@ def ranked(values: pa.Array) -> I64:
         return np.where(np.isnan(wide), np.int64(0x7FF8000000000000), bits)
     if pa.types.is_uint64(t):
         return (np.ascontiguousarray(words(values)) ^ SIGN).view(np.int64)
-    return words(values).astype(np.int64)
+    return words(values).astype(np.int64, copy=False)
 
 
 def unranked(word: I64, valid: np.ndarray[Any, Any], t: pa.DataType) -> pa.Array:
@@ -47,7 +53,7 @@ def unranked(word: I64, valid: np.ndarray[Any, Any], t: pa.DataType) -> pa.Array
         return from_words(bits.view(np.float64).astype(word_type(t)), valid, t)
     if pa.types.is_uint64(t):
         return from_words(word.view(np.uint64) ^ SIGN, valid, t)
-    return from_words(word.astype(word_type(t)), valid, t)
+    return from_words(word.astype(word_type(t), copy=False), valid, t)
 
 
 def has_words(t: pa.DataType) -> bool:
@@ -84,7 +90,7 @@ class Grows(Stateless):
         assert values is not None
         at, _, values = present(at, weights, values)
         seen, best = slots.get(f"{self.name}_seen"), slots.get(f"{self.name}_best")
-        keep_extremes(at, ranked(values), self.sign, seen, best)
+        keep_extremes(at, frozen(ranked_as_they_lie(values)), self.sign, seen, best)
 
     def value(self, slots: RowState, at: I64) -> pa.Array:
         seen = slots.get(f"{self.name}_seen")[at]

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from caesura.events.columns import from_words
 from caesura.events.rows import RowState
-from caesura.kernels.hashing import I64
+from caesura.kernels.hashing import I64, frozen
 from caesura.ops.aggregate.accumulators.exact import F64, FULL
 from caesura.ops.aggregate.accumulators.extremes import Grows, unranked
 from caesura.ops.aggregate.accumulators.slide import (
@@ -98,7 +98,8 @@ class Wides:
         wraps = resized(wraps, groups, 0) if pa.types.is_decimal(self.part.result) else wraps
         self._now = Wide(resized(low, groups, 0), resized(high, groups, 0), wraps)
         self.out = wide_zeros(plan.given, self.part.result)
-        slide_wide(*plan[:3], *self.part.halves(panes), *self._now, *self.out)
+        low, high, wraps = self.part.halves(panes)
+        slide_wide(*plan[:3], frozen(low), high, wraps, *self._now, *self.out)
 
     def values(self, n: I64) -> pa.Array:
         return wide_values(self.out, self.part.result)

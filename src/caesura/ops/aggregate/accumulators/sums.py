@@ -160,7 +160,7 @@ class WideSum(Stateless):
         assert values is not None
         at, weights, values = present(at, weights, values)
         low, high = wide_words(values)
-        add_wide(at, weights, low, high, *self.halves(slots))
+        add_wide(at, weights, frozen(low), high, *self.halves(slots))
 
     def value(self, slots: RowState, at: I64) -> pa.Array:
         return wide_values(self._at(slots, at), self.result)
@@ -238,7 +238,7 @@ def wide_words(values: pa.Array) -> tuple[U64, I64]:
         return np.ascontiguousarray(halves[0::2]).view(np.uint64), np.ascontiguousarray(halves[1::2])
     if pa.types.is_uint64(values.type):
         return np.ascontiguousarray(words(values)), np.zeros(len(values), np.int64)
-    plain = words(values).astype(np.int64)
+    plain = words(values).astype(np.int64, copy=False)
     return plain.view(np.uint64), plain >> 63
 
 
