@@ -4,7 +4,8 @@
 times of this process, best of ``--repeat``, kernels compiled before; what is compared is run in turns. A
 query is measured twice: compiled, over columns in order (``events_per_s``, the figure that ``ratio_to``
 compares), and as a step of a plan in the engine (``engine``, events in order; ``engine_5%_late``).
-``--full`` adds windows of 10^7, 10^7 items and 10 M keys; ``--spark`` runs N2 from Parquet on Spark.
+``--full`` adds windows of 10^7, 10^7 items and 10 M keys; ``--spark`` runs N2 from Parquet on Spark;
+``--jvm`` runs RxJava, Esper and Flink beside ours, and nothing else.
 """
 
 from __future__ import annotations
@@ -157,16 +158,21 @@ def measure(name: str, events: int, repeat: int) -> dict[str, Any]:
 
 def main(argv: list[str]) -> None:
     """Runs the benchmark; ``--only N2`` picks one query, ``--only state`` all but the queries."""
-    from benchmarks import qre_spark, qre_state
+    from benchmarks import qre_jvm, qre_spark, qre_state
 
     parser = argparse.ArgumentParser(prog="qre")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--spark", action="store_true")
+    parser.add_argument("--jvm", action="store_true")
     parser.add_argument("--events", type=int, default=5_000_000)
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--only", default="")
     given = parser.parse_args(argv)
+    if given.jvm:
+        for result in qre_jvm.beside(given.events, given.repeat):
+            _show(result, given.json)
+        return
     names = [n for n in QUERIES if given.only in ("", n)]
     results: list[Iterable[dict[str, Any]]] = []
     for name in names:
