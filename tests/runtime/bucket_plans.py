@@ -126,6 +126,19 @@ WHOLE = {
     "most": cz.max("v"),
 }
 """Aggregates that every bucket can have a share of."""
+SPLIT = {
+    **WHOLE,
+    "total": cz.sum("v"),
+    "average": cz.avg("v", where=col("id") > 0),
+    "varies": cz.variance("v"),
+    "deviates": cz.stddev("id", ddof=0),
+    "together": cz.covar_samp("id", "v"),
+    "related": cz.corr("id", "v"),
+    "money": cz.sum(col("id").cast("decimal(20, 2)")),
+    "different": cz.approx_count_distinct("v"),
+    "positive": cz.bool_and(col("v") > 0),
+}
+"""The same of a key, where the plan asks for it."""
 
 
 def matched(rows: Stream, by: str, shown: str, rises: str) -> Stream:
@@ -178,6 +191,13 @@ PLANS: dict[str, Build] = {
     "hopping over all, combined": lambda a, b: a.hopping(10, every=4, offset=1).agg(**WHOLE),
     "hopping with gaps over all, combined": lambda a, b: a.hopping(3, every=5).agg(**WHOLE),
     "totals of all, combined": lambda a, b: a.totals(**WHOLE),
+    "skewed, tumbling by key": lambda a, b: a.group_by("id").tumbling(7, offset=2).agg(**SPLIT, skewed=True),
+    "skewed, hopping by key": lambda a, b: a.group_by("id").hopping(10, every=4).agg(**SPLIT, skewed=True),
+    "skewed, totals by key": lambda a, b: a.group_by("id").totals(**SPLIT, skewed=True),
+    "skewed, over all": lambda a, b: a.tumbling(7).agg(**SPLIT, skewed=True),
+    "skewed, behind a join": lambda a, b: (
+        a.join(b, on="id").group_by("s").tumbling(5).agg(n=cz.count(), total=cz.sum("v"), skewed=True)
+    ),
     "tumbling over a union": lambda a, b: a.select("id").union(b.select("id")).tumbling(5).agg(n=cz.count()),
     "window behind a window": lambda a, b: (
         a.group_by("id").tumbling(5).agg(n=cz.count()).tumbling(10).agg(k=cz.sum("n"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from bucket_plans import sources
@@ -13,9 +14,11 @@ from hypothesis import strategies as st
 import caesura as cz
 from caesura import Stream, col
 from caesura.errors import StreamError
-from caesura.events import History
-from caesura.plan.cut import Stages, cut
+from caesura.events import History, Page
+from caesura.events.identity import Secret
+from caesura.plan.cut import EVENTS, Stages, cut
 from caesura.plan.prune import prune
+from caesura.runtime.buckets.stage0 import route
 
 
 def stages(stream: Stream, buckets: int = 2) -> Stages:
@@ -56,6 +59,59 @@ def test_sums_of_floats_and_groups_stay_whole() -> None:
     assert shares(stages(source().tumbling(10).agg(s=cz.stddev("id")))) == []
 
 
+def test_a_skewed_key_lies_in_all_buckets_until_its_shares_meet_by_key() -> None:
+    by_key = source().group_by("id").tumbling(10)
+    made = stages(by_key.agg(n=cz.count(), s=cz.sum("v"), skewed=True))
+    assert shares(made) == [1]
+    assert [(e.target_stage, e.keys) for s in made.stages for e in s.arrivals] == [(1, EVENTS), (2, ("id",))]
+    alike = [by_key.agg(n=cz.count(), skewed=skewed) for skewed in (False, True)]
+    assert alike[0].node.fingerprint == alike[1].node.fingerprint
+    assert shares(stages(alike[1], buckets=1)) == []
+
+
+def test_rows_of_one_key_are_spread_and_a_retract_follows_its_insert() -> None:
+    made = stages(source().select("id").group_by("id").tumbling(10).agg(n=cz.count(), skewed=True), 4)
+    (exchange,) = made.stages[1].arrivals
+    starts = np.arange(1000)
+    page = Page(starts, starts + 5, pa.record_batch({"id": np.zeros(1000, np.int64)}))
+    parts = route(page, exchange, 4, Secret(b"0123456789abcdef"))
+    assert all(part is not None and 200 < len(part) < 300 for part in parts)
+    retracts = Page(starts, starts + 5, page.payload, starts)
+    for part, taken in zip(parts, route(retracts, exchange, 4, Secret(b"0123456789abcdef")), strict=True):
+        assert part is not None and taken is not None and part.le.tolist() == taken.le.tolist()
+
+
+def test_a_share_has_a_name_that_no_key_has() -> None:
+    stream = source().select(**{"mean sum": col("id"), "v": col("id")})
+    split = stream.group_by("mean sum").tumbling(10).agg(mean=cz.avg("v"), skewed=True)
+    assert shares(stages(split)) == [1]
+    assert stages(split).outputs["out"].schema.names == ["mean sum", "mean"]
+
+
+DOUBLES = st.sampled_from([1e308, -1e308, 5e-324, 0.1, -0.1, 3.0, 2.0**40, 1e-20, -0.0, None]) | st.floats()
+KEYED = {
+    "totals": lambda s: s.totals,
+    "tumbling": lambda s: s.tumbling(8).agg,
+    "hopping": lambda s: s.hopping(8, every=4).agg,
+}
+
+
+@pytest.mark.parametrize("how", KEYED)
+def test_shares_of_floats_make_the_sums_of_one_bucket_to_the_last_bit(how: str) -> None:
+    @settings(max_examples=examples(25, short=8), deadline=None)
+    @given(st.lists(st.tuples(DOUBLES, st.integers(0, 2)), min_size=1, max_size=16), st.integers(2, 5))
+    def holds(rows: list[tuple[float | None, int]], buckets: int) -> None:
+        values = [{"ts": t, "id": 0 if k else 1, "v": v} for t, (v, k) in enumerate(rows)]
+        table = pa.Table.from_pylist(values, pa.schema([(n, pa.int64()) for n in ("ts", "id")] + [FLOAT]))
+        given = cz.from_arrow(table, time="ts", punctuate=cz.delay(1), batch_size=3).group_by("id")
+        aggregates = {"s": cz.sum("v"), "m": cz.avg("v"), "d": cz.stddev("v"), "c": cz.corr("v", "id")}
+        stream = KEYED[how](given)(**aggregates, skewed=True)
+        assert answer(stream, buckets) == answer(stream, 1)
+
+    holds()
+
+
+FLOAT = ("v", pa.float64())
 OVER_ALL = {
     "totals": lambda s: s.totals(x=cz.sum("v"), m=cz.avg("v"), n=cz.count()),
     "tumbling": lambda s: s.tumbling(8).agg(x=cz.sum("v"), m=cz.avg("v"), n=cz.count()),

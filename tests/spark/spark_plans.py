@@ -170,6 +170,9 @@ def aggregate_plans(folder: Path) -> dict[str, cz.Stream]:
         "windows": points.group_by("seg").tumbling(20).agg(texts),
         "all": points.hopping(40, every=20).agg({**texts, "r": cz.corr("mph", "seg")}),
         "changed": loads.group_by("seg").tumbling(30).agg(numbers),
+        "skewed": loads.group_by("seg")
+        .hopping(30, every=10)
+        .agg(n=cz.count(), s=cz.stddev("load"), m=cz.avg(col("load") * 0.1), skewed=True),
         "alive": loads.group_by("seg").alive().agg(numbers),
         "before": points.group_by("seg")
         .over(rows=4)

@@ -87,11 +87,14 @@ def test_any_number_of_buckets_gives_the_same_history(case: LawCase) -> None:
     "frame", [Grid(6, 6), Grid(9, 4, 1), Grid(3, 7)], ids=["tumbling", "hopping", "gaps"]
 )
 @pytest.mark.parametrize("buckets", [2, 5])
-def test_a_mergeable_module_over_all_rows_works_in_every_bucket_first(frame: Grid, buckets: int) -> None:
+@pytest.mark.parametrize("group", [(), ("id",)], ids=["all", "skewed"])
+def test_a_mergeable_module_works_in_every_bucket_first(
+    frame: Grid, buckets: int, group: tuple[str, ...]
+) -> None:
     outputs = (("sum", Merging("v")), ("again", Merging(cz.col("v") + 1)))
-    node = Windows(inputs=(readings().node,), frame=frame, outputs=outputs)
+    node = Windows(inputs=(readings().node,), frame=frame, outputs=outputs, group=group, skewed=bool(group))
     cluster = Cluster({"out": node}, buckets)
-    assert [n.describe().startswith("in each bucket") for s in cluster.stages.stages for n in s.nodes if
+    assert ["in each bucket" in n.describe() for s in cluster.stages.stages for n in s.nodes if
             isinstance(n, Windows)] == [True, False]  # fmt: skip
     cluster.run(every=2)
     assert History.of(cluster.items["out"], node.schema) == cz.Stream(node).run().history

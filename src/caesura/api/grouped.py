@@ -544,6 +544,7 @@ class Windowing:
         self,
         /,
         *columns: Given,
+        skewed: bool | Total = False,
         name: str | Total = "",
         **named: Total,
     ) -> Stream:
@@ -553,8 +554,10 @@ class Windowing:
         ----------
         *columns
             Aggregates, or mappings of them, as in ``agg``.
+        skewed
+            Whether some keys have so many rows that they shall be spread over all buckets, as in ``agg``.
         name
-            What the step is called; an aggregate of that name is a column.
+            What the step is called; an aggregate of one of these names is a column.
         **named
             Aggregates by the name of their column: ``n=cz.count()``.
 
@@ -585,10 +588,10 @@ class Windowing:
         """
         from caesura.api.stream import Stream
 
-        made, rest = outputs(columns, named, "totals", {"name": name})
+        made, rest = outputs(columns, named, "totals", {"name": name, "skewed": skewed})
         plan = reckoned(made, self._keys, "totals")
         aggregates: Any = tuple(plan.aggregates.items())
-        own = {"group": self._keys, "aggregates": aggregates, "name": rest.get("name", "")}
+        own = {"group": self._keys, "aggregates": aggregates, **rest}
         return plan.finished(Stream(Totals(inputs=(self._node,), **own)))
 
 

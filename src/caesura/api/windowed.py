@@ -38,6 +38,7 @@ class Windowed:
         clip: Clip | Output | None = None,
         stamp: Stamp | Output | None = None,
         empty: bool | Stream | Output = False,
+        skewed: bool | Output = False,
         name: str | Output = "",
         **named: Output,
     ) -> Stream:
@@ -59,8 +60,12 @@ class Windowed:
             counts are 0, all else is null. They come when progress has passed them, so a source that
             promises nothing before its end gives none. With a stream of keys they do for those, while they
             live.
+        skewed
+            Whether some keys have so many rows that they shall be spread over all buckets: each bucket
+            computes its share of every key, and the shares are put together, which costs one exchange more.
+            Of tumbling and hopping windows, and of aggregates that allow it.
         name
-            What the step is called. An aggregate under one of these four names is a column all the same.
+            What the step is called. An aggregate under one of these five names is a column all the same.
         **named
             Aggregates by the name of their column: ``n=cz.count()``, ``span=cz.max("v") - cz.min("v")``, or
             one of your own.
@@ -73,7 +78,8 @@ class Windowed:
         Notes
         -----
         Promises, Feedback, Spark: those of the windows. State: for built-in aggregates a partial result per
-        group and open window, for user-defined ones that are not incremental the events.
+        group and open window, for user-defined ones that are not incremental the events; with ``skewed`` one
+        such result per bucket too.
 
         See Also
         --------
@@ -95,7 +101,7 @@ class Windowed:
          10  20 | 0 | +
          20  30 | 1 | +
         """
-        options = {"clip": clip, "stamp": stamp, "name": name, "empty": empty}
+        options = {"clip": clip, "stamp": stamp, "name": name, "empty": empty, "skewed": skewed}
         return self._agg(*outputs(columns, named, self._frame.kind, options))
 
     def _agg(self, outputs: dict[str, Output], options: dict[str, Any]) -> Stream:
@@ -123,8 +129,9 @@ class Windowed:
                 raise error.at(name or self._frame.kind, here())
         plain = {n: o for n, o in outputs.items() if isinstance(o, Aggregate)}
         simple = isinstance(self._frame, Grid) and (clip, stamp) == ("none", "aligned")
+        skewed = options.get("skewed", False)
         if isinstance(self._frame, Grid) and simple and len(plain) == len(outputs):
-            return self._grid(self._frame, plain, name)
+            return self._grid(self._frame, plain, name, skewed=skewed)
         self._refuse_thrifty(name)
         return Windows(
             inputs=(self._node,),
@@ -133,10 +140,11 @@ class Windowed:
             outputs=tuple(outputs.items()),
             clip=clip,
             stamp=stamp,
+            skewed=skewed,
             name=name,
         )
 
-    def _grid(self, grid: Grid, aggregates: dict[str, Aggregate], name: str) -> Tumbling:
+    def _grid(self, grid: Grid, aggregates: dict[str, Aggregate], name: str, *, skewed: bool) -> Tumbling:
         return Tumbling(
             inputs=(self._node,),
             group=self._keys,
@@ -145,6 +153,7 @@ class Windowed:
             offset=grid.offset,
             aggregates=tuple(aggregates.items()),
             thrifty=self._thrifty,
+            skewed=skewed,
             name=name,
         )
 

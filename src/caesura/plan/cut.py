@@ -23,6 +23,8 @@ LOOP = "loop:"
 """How the label of an edge begins by which a loop crosses buckets; the loop's name follows."""
 EVERYWHERE = ("*",)
 """The spread of rows of which every bucket has a copy."""
+EVENTS = ("*event",)
+"""The spread of rows by all their columns and their starts: those of one key lie in many buckets."""
 Spread = tuple[str, ...] | None
 """The columns whose hash says where a row lies; None when nothing is known, () for all in one place."""
 
@@ -55,6 +57,8 @@ class Exchange:
             return "by the whole row"
         if self.keys == EVERYWHERE:
             return "a copy to every bucket"
+        if self.keys == EVENTS:
+            return "by the whole row and its start"
         return f"by {', '.join(self.keys)}" if self.keys else "all to one bucket"
 
 
@@ -276,7 +280,10 @@ class _Cutter:
         self.why[fp] = f"{node.step} comes behind the gate of its source"
         lies = {self.lies[c.fingerprint] for c in streams if self.stage[c.fingerprint] == stage}
         fresh = [p for p, c in enumerate(node.inputs) if c in streams and self.stage[c.fingerprint] < stage]
-        if fresh:
+        if fresh and node.spreads:
+            self.why[fp] = f"every bucket has a share of {node.step}, however many rows a key has"
+            lies.add(EVENTS)
+        elif fresh:
             wanted = self._next_keys(node)
             computed = wanted is not None and any(keys_before(node, port, wanted) is None for port in fresh)
             lies.add(None if computed else wanted)
@@ -378,7 +385,9 @@ class _Cutter:
             return EVERYWHERE
         if node.fingerprint not in self.places:
             lies = self.lies[node.fingerprint]
-            if lies is None or node.closes:  # a loop lies by a column that goes around under its name
+            if (
+                lies is None or lies == EVENTS or node.closes
+            ):  # a loop lies by a column that goes around under its name
                 return lies
             return keys_before(node, port, lies)
         return tuple(_met(node, port)[i] for i in self.places[node.fingerprint])

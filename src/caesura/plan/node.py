@@ -300,6 +300,11 @@ class Node:
         """The same output from a part in every bucket and a part over those; None where there is none."""
         return None
 
+    @property
+    def spreads(self) -> bool:
+        """Whether rows shall lie in as many buckets as there are, whatever steps behind it ask for."""
+        return False
+
     def copied(self, port: int) -> bool:
         """Whether every bucket needs all rows of the input on this port."""
         return False

@@ -1,10 +1,10 @@
-"""Aggregates over all rows, taken in every bucket first and then combined.
+"""Aggregates over all rows, and over keys with very many of them, in every bucket first and then combined.
 
       bucket 1:  0 10 | 3 |       bucket 2:  0 10 | 4 |        ->     0 10 | 7 |
 
 Only aggregates that combine exactly (see `PartialAggregate`): counts, extremes, sums and means of whole
-numbers. Sums of floats are exact to the last bit (ADR 4), and a rounded share of one is not; they stay in one
-bucket.
+numbers. Sums of floats are exact to the last bit (ADR 4), and a rounded share of one is not: their shares are
+the sums in limbs, which steps over all rows send only where the plan asks for it (ADR 30).
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from caesura.expr import type_of
+from caesura.errors import PlanError
+from caesura.expr import Expr, col, type_of
 from caesura.ops.aggregate.kinds.record import Aggregate, PartialAggregate
 from caesura.ops.aggregate.totals import Totals
 from caesura.ops.aggregate.tumbling import Tumbling
@@ -27,7 +28,7 @@ Step = TypeVar("Step", Tumbling, Totals)
 
 def combined(node: Tumbling | Totals) -> Node | None:
     """The same rows from one aggregate per bucket and one over those; None where that is not exact."""
-    if node.group or node.scattered:
+    if node.scattered or (node.group and not node.skewed):
         return None
     shares = _shares(node)
     if shares is None:
@@ -43,14 +44,46 @@ def combined(node: Tumbling | Totals) -> Node | None:
     return Lifetime(inputs=(whole,), rule="set_duration", amount=node.size, name=node.step, place=node.place)
 
 
+def check_skewed(node: Tumbling | Totals) -> None:
+    """Refuses aggregates that must see all rows of a key in one place."""
+    if isinstance(node, Tumbling) and node.thrifty:
+        raise PlanError(
+            "skewed=True and thrifty=True: a share of a key does not know which values no longer count.",
+            remedy="Leave one of them out.",
+        )
+    alone = next(((name, one) for name, one in node.aggregates if _share(node, name, one) is None), None)
+    if alone is not None:
+        raise not_split(alone[0], str(alone[1]))
+
+
+def not_split(name: str, what: str) -> PlanError:
+    """Why a key cannot be in several buckets."""
+    return PlanError(
+        f"skewed=True: '{name}', {what}, cannot be put together from shares of a key's rows.",
+        remedy="Take others: count, sum, avg, min, max, variance, stddev, covar_pop, covar_samp, corr, "
+        "bool_and, bool_or, approx_count_distinct, a uda that is mergeable; or leave skewed=True out.",
+    )
+
+
 def _shares(node: Tumbling | Totals) -> dict[str, PartialAggregate] | None:
     found: dict[str, PartialAggregate] = {}
     for name, one in node.aggregates:
-        share = None if one.rule.share is None else one.rule.share(name, one, _type_of(one, node))
-        if share is None:
+        share = _share(node, name, one)
+        if share is None or (share.on_request and not node.skewed):
             return None
         found[name] = share
     return found
+
+
+def _share(node: Tumbling | Totals, name: str, one: Aggregate) -> PartialAggregate | None:
+    """What buckets give of an aggregate, under names that no key has."""
+    if one.rule.share is None:
+        return None
+    while True:
+        found = one.rule.share(name, one, _type_of(one, node))
+        if found is None or not any(part in node.group for part, _ in found.parts):
+            return found
+        name += "'"
 
 
 def _type_of(one: Aggregate, node: Node) -> pa.DataType:
@@ -64,8 +97,9 @@ def _scattered(node: Step, shares: dict[str, PartialAggregate]) -> Step:
 
 def _joined(node: Step, shares: dict[str, PartialAggregate], each: Node) -> Node:
     combined = tuple(one for share in shares.values() for one in share.combined)
-    whole = replace(node, inputs=(each,), aggregates=combined)
-    columns = tuple((name, share.result) for name, share in shares.items())
+    whole = replace(node, inputs=(each,), aggregates=combined, skewed=False)
+    columns: tuple[tuple[str, Expr], ...] = tuple((name, col(name)) for name in node.group)
+    columns += tuple((name, share.result) for name, share in shares.items())
     if whole.schema.names == [name for name, _ in columns]:
         return whole
     return Select(inputs=(whole,), columns=columns, name=node.step, place=node.place)

@@ -53,6 +53,8 @@ class Totals(Node):
     aggregates: tuple[tuple[str, Aggregate], ...]
     scattered: bool = False
     """Whether rows are taken wherever they lie, so that every bucket has a share of the result."""
+    skewed: bool = False
+    """Whether a key may have so many rows that buckets shall have shares of its results."""
 
     kind = "totals"
     waits = True
@@ -67,8 +69,21 @@ class Totals(Node):
 
         return combined(self)
 
+    @property
+    def spreads(self) -> bool:
+        return self.scattered and self.skewed
+
+    def counts(self, name: str) -> bool:
+        """Skew says where rows lie once a plan is cut, and nothing before."""
+        return self.spreads if name == "skewed" else super().counts(name)
+
     def output_schema(self) -> pa.Schema:
-        return aggregate_schema(self, self.group, self.aggregates)
+        schema = aggregate_schema(self, self.group, self.aggregates)
+        if self.skewed and not self.scattered:
+            from caesura.ops.aggregate.combine import check_skewed
+
+            check_skewed(self)
+        return schema
 
     def derive(self, *inputs: Properties) -> Properties:
         return Properties()
@@ -102,8 +117,11 @@ class Totals(Node):
         return TotalsOperator(self)
 
     def describe(self) -> str:
-        by = f"by {', '.join(self.group)}; " if self.group else ("in each bucket; " if self.scattered else "")
-        return by + ", ".join(f"{name}={a}" for name, a in self.aggregates)
+        by = f"by {', '.join(self.group)}; " if self.group else ""
+        by += "in each bucket; " if self.scattered else ""
+        return (
+            by + ", ".join(f"{name}={a}" for name, a in self.aggregates) + ("; skewed" if self.skewed else "")
+        )
 
 
 class TotalsOperator(Operator):

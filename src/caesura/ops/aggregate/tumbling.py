@@ -52,6 +52,8 @@ class Tumbling(Node):
     aggregates: tuple[tuple[str, Aggregate], ...]
     scattered: bool = False
     """Whether rows are taken wherever they lie, so that every bucket has a share of the result."""
+    skewed: bool = False
+    """Whether a key may have so many rows that buckets shall have shares of its results."""
     thrifty: bool = False
     """Whether windows say which values can no longer count."""
 
@@ -76,9 +78,21 @@ class Tumbling(Node):
 
         return combined(self)
 
+    @property
+    def spreads(self) -> bool:
+        return self.scattered and self.skewed
+
+    def counts(self, name: str) -> bool:
+        """Skew says where rows lie once a plan is cut, and nothing before."""
+        return self.spreads if name == "skewed" else super().counts(name)
+
     def output_schema(self) -> pa.Schema:
         check_grid(self.size, self.every)
         schema = aggregate_schema(self, self.group, self.aggregates)
+        if self.skewed and not self.scattered:
+            from caesura.ops.aggregate.combine import check_skewed
+
+            check_skewed(self)
         if self.thrifty:
             from caesura.ops.aggregate.thrifty import check_thrifty
 
@@ -148,8 +162,9 @@ class Tumbling(Node):
         return PaneOperator(self) if panes and PaneOperator.fits(plain) else plain
 
     def describe(self) -> str:
-        by = f"by {', '.join(self.group)}; " if self.group else ("in each bucket; " if self.scattered else "")
+        by = f"by {', '.join(self.group)}; " if self.group else ""
+        by += "in each bucket; " if self.scattered else ""
         what = ", ".join(f"{name}={a}" for name, a in self.aggregates)
         hop = "" if self.every == self.size else f" every {shown(self.every, self.time)}"
-        thrifty = "; thrifty" if self.thrifty else ""
-        return f"{by}{shown(self.size, self.time)}{hop}; {what}{thrifty}"
+        more = ("; thrifty" if self.thrifty else "") + ("; skewed" if self.skewed else "")
+        return f"{by}{shown(self.size, self.time)}{hop}; {what}{more}"

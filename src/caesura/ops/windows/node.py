@@ -54,6 +54,8 @@ class Windows(Node):
     """A monotone result above this is of no use: a filter behind takes it away, and it will not come back."""
     scattered: bool = False
     """Whether rows are taken wherever they lie, so that every bucket has a share of the result."""
+    skewed: bool = False
+    """Whether a key may have so many rows that buckets shall have shares of its results."""
     prompt: bool = False
     """Whether rows leave as they come, although the query as a whole waits for the watermark."""
 
@@ -142,8 +144,20 @@ class Windows(Node):
 
         return combined(self)
 
+    @property
+    def spreads(self) -> bool:
+        return self.scattered and self.skewed
+
+    def counts(self, name: str) -> bool:
+        """Skew says where rows lie once a plan is cut, and nothing before."""
+        return self.spreads if name == "skewed" else super().counts(name)
+
     def output_schema(self) -> pa.Schema:
         self.frame.check()
+        if self.skewed and not self.scattered:
+            from caesura.ops.windows.combine import check_skewed
+
+            check_skewed(self)
         if not self.outputs and self.apply is None and self.first is None:
             raise PlanError("nothing is computed.", remedy="Name an aggregate, for example n=cz.count().")
         schema = self.inputs[0].schema
@@ -288,11 +302,13 @@ class Windows(Node):
         return f"CTI at the {what} of the earliest open window; open {until}"
 
     def describe(self) -> str:
-        by = f"by {', '.join(self.group)}; " if self.group else ("in each bucket; " if self.scattered else "")
+        by = f"by {', '.join(self.group)}; " if self.group else ""
+        by += "in each bucket; " if self.scattered else ""
         frame = self.frame.describe(self.time)
         what = ", ".join(f"{n}={o}" for n, o in self.outputs) or str(self.apply or self.first)
         how = "" if self.clip == "none" else f"; clip {self.clip}"
         how += "" if self.stamp == "aligned" else f"; stamp {self.stamp}"
+        how += "; skewed" if self.skewed else ""
         known = "; ".join(
             f"{use.module.name} is {use.module.traits}" for use in self.uses if str(use.module.traits)
         )

@@ -23,7 +23,7 @@ from caesura.io.sources.source import Source
 from caesura.kernels.hashing import I64
 from caesura.ops.input import Input
 from caesura.plan import Node, Raw
-from caesura.plan.cut import EVERYWHERE, Exchange, Stages
+from caesura.plan.cut import EVENTS, EVERYWHERE, Exchange, Stages
 from caesura.plan.loops import image
 from caesura.punctuation import MIN_TIME, Promises
 from caesura.runtime.buckets.gate import PLACE, PRIOR, SYNC, Chunk, hidden, hide, packed_times
@@ -288,6 +288,15 @@ def root_of(node: Node, stages: Stages) -> Node | None:
     return next((root for root in found if root is not None), None)
 
 
+def routing_columns(page: Page, exchange: Exchange) -> list[pa.Array]:
+    """The columns by which rows lie; a retract has those of its insert."""
+    keys = exchange.keys
+    if keys is not None and keys != EVENTS:
+        return [page.payload.column(name) for name in keys]
+    own = [page.payload.column(n) for n in page.schema.names if n not in (SYNC, PRIOR)]
+    return [*own, pa.array(page.le)] if keys == EVENTS else own
+
+
 def route(page: Page, exchange: Exchange, buckets: int, secret: Secret) -> list[Page | None]:
     """A page's rows by bucket."""
     if buckets == 1:
@@ -296,10 +305,7 @@ def route(page: Page, exchange: Exchange, buckets: int, secret: Secret) -> list[
         return [page, *([None] * (buckets - 1))]
     if exchange.keys == EVERYWHERE:
         return [page] * buckets
-    names = (
-        [n for n in page.schema.names if n not in (SYNC, PRIOR)] if exchange.keys is None else exchange.keys
-    )
-    h1, _ = identity([page.payload.column(name) for name in names], len(page), secret.routing)
+    h1, _ = identity(routing_columns(page, exchange), len(page), secret.routing)
     bucket = (h1 >> np.uint64(32)) % np.uint64(buckets)
     out: list[Page | None] = []
     for number in range(buckets):

@@ -14,7 +14,7 @@ from caesura.events.identity import Secret, identity
 from caesura.events.nested import NO_MASK, validity
 from caesura.events.page import take_rows
 from caesura.kernels.dividing import divided, hashed_rows_of_bucket
-from caesura.plan.cut import EVERYWHERE, Exchange
+from caesura.plan.cut import EVENTS, EVERYWHERE, Exchange
 
 
 def part_of(page: Page, exchange: Exchange, buckets: int, number: int, secret: Secret) -> Page | None:
@@ -23,10 +23,11 @@ def part_of(page: Page, exchange: Exchange, buckets: int, number: int, secret: S
         return page
     if exchange.keys == ():
         return page if number == 0 else None
-    names = page.schema.names if exchange.keys is None else list(exchange.keys)
+    names = page.schema.names if exchange.keys in (None, EVENTS) else list(exchange.keys or ())
     columns = [page.payload.column(name) for name in names]
+    columns += [pa.array(page.le)] if exchange.keys == EVENTS else []
     # By the type of the columns alone, so that all pages are cut alike, nulls or not.
-    if len(columns) == 1 and pa.types.is_integer(columns[0].type):
+    if len(columns) == len(names) == 1 and pa.types.is_integer(columns[0].type):
         return _by_number(page, names[0], columns[0], buckets, number, secret.routing)
     hashes = identity(columns, len(page), secret.routing)[0]
     rows = hashed_rows_of_bucket(hashes, buckets, number)

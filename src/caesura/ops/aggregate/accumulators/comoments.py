@@ -87,6 +87,10 @@ class Comoments:
         names = ("x", "y", "xy", "xx", "yy") if squares else ("x", "y", "xy")
         self.sums = {each: FloatSum(f"{name}_{each}") for each in names}
 
+    @property
+    def float_sums(self) -> tuple[FloatSum, ...]:
+        return tuple(self.sums.values())
+
     def fields(self) -> Fields:
         return {name: t for one in self.sums.values() for name, t in one.fields().items()}
 

@@ -68,6 +68,35 @@ def add_floats(slots: I64, values: F64, weights: I64, limbs: I64, base: I32, unf
     return missed
 
 
+@kernel
+def add_limbs(slots: I64, given: I64, first: I64, weights: I64, limbs: I64, base: I32, unfit: I64) -> int:
+    """Adds settled sums to their slots; writes the rows that do not fit their slot's span.
+
+    ``first`` is the number of a given sum's lowest limb, -1 where nothing was added to it.
+    """
+    missed = 0
+    width = limbs.shape[1]
+    for i in range(len(slots)):
+        if first[i] < 0:
+            continue
+        slot = slots[i]
+        fits = given.shape[1] <= width
+        if fits and base[slot] < 0:
+            base[slot] = first[i]
+        shift = first[i] - base[slot]
+        for k in range(given.shape[1]):
+            if given[i, k] != 0 and not 0 <= k + shift < width:
+                fits = False
+        if not fits:
+            unfit[missed] = i
+            missed += 1
+            continue
+        for k in range(given.shape[1]):
+            if given[i, k] != 0:
+                limbs[slot, k + shift] += weights[i] * given[i, k]
+    return missed
+
+
 def limbs_needed(limbs: I64, *values: F64) -> slice:
     """Which limbs sums use that begin with these and take these values, and what rounds them.
 

@@ -95,6 +95,10 @@ class Moments:
     def __init__(self, name: str) -> None:
         self.first, self.second = FloatSum(f"{name}_x"), FloatSum(f"{name}_xx")
 
+    @property
+    def float_sums(self) -> tuple[FloatSum, ...]:
+        return self.first, self.second
+
     def fields(self) -> Fields:
         return {**self.first.fields(), **self.second.fields()}
 

@@ -6,6 +6,7 @@ saved together with their slots.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -23,12 +24,15 @@ from caesura.ops.aggregate.accumulators.exact import (
     FULL,
     SPAN,
     add_floats,
+    add_limbs,
     carry_limbs,
     round_limbs,
     round_slots,
 )
 
 Fields = dict[str, Any]
+Put = Callable[..., int]
+"""Adds some rows to slots: which, where, how often, to which limbs; writes those that do not fit."""
 CARRY_AFTER = 1 << 30
 NONE: I64 = np.zeros(0, np.int64)
 
@@ -242,6 +246,16 @@ def wide_words(values: pa.Array) -> tuple[U64, I64]:
     return plain.view(np.uint64), plain >> 63
 
 
+class LimbSums(NamedTuple):
+    """Exact float sums on their way to be added to others."""
+
+    first: I64
+    """The number of the lowest limb; -1 where nothing was added."""
+    odd: I64
+    """How many values were NaN, infinity and -infinity, along the second axis."""
+    limbs: I64
+
+
 class FloatSum:
     """The exact sum of doubles: a short accumulator per slot, a full one for the few that need it."""
 
@@ -251,6 +265,10 @@ class FloatSum:
         self.full = RowState({"limbs": np.dtype((np.int64, (FULL,)))})
         self.has_odd = False
         """Whether a value that is not finite has ever come."""
+
+    @property
+    def float_sums(self) -> tuple[FloatSum, ...]:
+        return (self,)
 
     def fields(self) -> Fields:
         return {
@@ -276,17 +294,31 @@ class FloatSum:
         finite = np.isfinite(plain)
         if not finite.all():
             self._add_odd(slots, at[~finite], weights[~finite], plain[~finite])
+        self._put(slots, at, weights, lambda some, where, *into: add_floats(where, plain[some], *into))
+
+    def add_sums(self, slots: RowState, at: I64, weights: I64, sums: LimbSums) -> None:
+        """Adds sums of others, as often as their weight says."""
+        self._settle(slots, len(at))
+        if sums.odd.any():
+            self.has_odd = True
+            np.add.at(slots.get(f"{self.name}_odd"), at, sums.odd * weights[:, None])
+        given, first = sums.limbs, sums.first
+        put = lambda some, where, *into: add_limbs(where, given[some], first[some], *into)  # noqa: E731
+        self._put(slots, at, weights, put)
+
+    def _put(self, slots: RowState, at: I64, weights: I64, put: Put) -> None:
+        """Adds rows to the short sums of their slots, and to full ones where those are too short."""
         limbs, base = slots.get(f"{self.name}_limbs"), slots.get(f"{self.name}_base")
         unfit = np.empty(len(at), np.int64)
         if not self.full.live:
-            missed = add_floats(at, plain, weights, limbs, base, unfit)
-            self._add_full(slots, at, weights, plain, unfit[:missed])
+            missed = put(slice(None), at, weights, limbs, base, unfit)
+            self._put_full(slots, at, weights, put, unfit[:missed])
             return
         full = slots.get(f"{self.name}_full")
         short = np.flatnonzero(full[at] < 0)
-        missed = add_floats(at[short], plain[short], weights[short], limbs, base, unfit)
+        missed = put(short, at[short], weights[short], limbs, base, unfit)
         rest = [short[unfit[:missed]], np.flatnonzero(full[at] >= 0)]
-        self._add_full(slots, at, weights, plain, np.concatenate(rest))
+        self._put_full(slots, at, weights, put, np.concatenate(rest))
 
     def _settle(self, slots: RowState, more: int) -> None:
         """Carries have room for 2**31 additions; settle them well before."""
@@ -301,9 +333,7 @@ class FloatSum:
         kind = np.where(np.isnan(plain), 0, np.where(plain > 0, 1, 2))
         np.add.at(slots.get(f"{self.name}_odd"), (at, kind), weights)
 
-    def _add_full(
-        self, slots: RowState, at: I64, weights: I64, plain: np.ndarray[Any, Any], rows: I64
-    ) -> None:
+    def _put_full(self, slots: RowState, at: I64, weights: I64, put: Put, rows: I64) -> None:
         if len(rows) == 0:
             return
         full = slots.get(f"{self.name}_full")
@@ -313,9 +343,8 @@ class FloatSum:
         base = np.zeros(self.full.size, np.int32)
         where = full[at[rows]]
         self.full.touch(each_once(where))
-        add_floats(
-            where, plain[rows], weights[rows], self.full.get("limbs"), base, np.empty(len(rows), np.int64)
-        )
+        unfit = np.empty(len(rows), np.int64)
+        put(rows, where, weights[rows], self.full.get("limbs"), base, unfit)
 
     def _moved(self, slots: RowState, at: I64) -> I64:
         """The short sums of these slots, laid out in full."""
@@ -355,6 +384,22 @@ class FloatSum:
         full = slots.get(f"{self.name}_full")[at]
         wide[full >= 0] = self.full.get("limbs")[full[full >= 0]]
         return wide, slots.get(f"{self.name}_odd")[at]
+
+    def is_full(self, slots: RowState, at: I64) -> Mask:
+        """Which sums need all limbs."""
+        needs: Mask = slots.get(f"{self.name}_full")[at] >= 0
+        return needs
+
+    def as_sums(self, slots: RowState, at: I64, *, full: bool) -> LimbSums:
+        """The sums as others can add them, settled; in all limbs, or in few, which must be enough."""
+        if full:
+            limbs, odd = self.in_full(slots, at)
+            first: I64 = np.zeros(len(at), np.int64)
+        else:
+            limbs, odd = slots.get(f"{self.name}_limbs")[at], slots.get(f"{self.name}_odd")[at]
+            first = slots.get(f"{self.name}_base")[at].astype(np.int64)
+        carry_limbs(limbs)
+        return LimbSums(first, odd, limbs)
 
     def as_terms(self, slots: RowState, at: I64, count: int) -> F64:
         """The sums in doubles, along the second axis: the nearest one, that of the rest, and so on."""

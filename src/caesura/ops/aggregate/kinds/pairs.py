@@ -31,6 +31,7 @@ from caesura.ops.aggregate.kinds.record import (
     made,
     refused,
 )
+from caesura.ops.aggregate.kinds.shares import shared_sums
 
 
 def max_by(
@@ -292,8 +293,16 @@ def _define_by(name: str, kind: str) -> None:
 _define_by("max_by", "max")
 _define_by("min_by", "min")
 
-PAIR = State("pair", lambda name, t: Comoments(name, squares=False))
-SQUARES = State("squares", lambda name, t: Comoments(name, squares=True))
-define(AggregateKind("corr", _numbers, _correlation, always(SQUARES)))
-define(AggregateKind("covar_pop", _numbers, _covariance, always(PAIR)))
-define(AggregateKind("covar_samp", _numbers, _covariance, always(PAIR)))
+
+def _pair(name: str) -> Comoments:
+    return Comoments(name, squares=False)
+
+
+def _squares(name: str) -> Comoments:
+    return Comoments(name, squares=True)
+
+
+PAIR, SQUARES = State("pair", lambda name, t: _pair(name)), State("squares", lambda name, t: _squares(name))
+define(AggregateKind("corr", _numbers, _correlation, always(SQUARES), shared_sums("corr", _squares)))
+define(AggregateKind("covar_pop", _numbers, _covariance, always(PAIR), shared_sums("covar_pop", _pair)))
+define(AggregateKind("covar_samp", _numbers, _covariance, always(PAIR), shared_sums("covar_samp", _pair)))

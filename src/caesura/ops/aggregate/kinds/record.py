@@ -185,6 +185,8 @@ class PartialAggregate:
     parts: tuple[tuple[str, Aggregate], ...]
     combined: tuple[tuple[str, Aggregate], ...]
     result: Expr
+    on_request: bool = False
+    """Whether only steps that say ``skewed`` are taken apart so; others find the state that they saved."""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from caesura.ops.aggregate.kinds.record import (
     either,
     made,
 )
+from caesura.ops.aggregate.kinds.shares import shared_sums
 from caesura.plan import here
 
 
@@ -132,5 +133,5 @@ def _stddev(aggregate: Aggregate, reading: InSlots) -> pa.Array:
     return from_words(np.sqrt(_spread(aggregate, reading)), reading.n > aggregate.option, pa.float64())
 
 
-define(AggregateKind("variance", as_double, _variance, always(MOMENTS)))
-define(AggregateKind("stddev", as_double, _stddev, always(MOMENTS)))
+define(AggregateKind("variance", as_double, _variance, always(MOMENTS), shared_sums("variance", Moments)))
+define(AggregateKind("stddev", as_double, _stddev, always(MOMENTS), shared_sums("stddev", Moments)))

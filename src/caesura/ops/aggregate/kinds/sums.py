@@ -25,6 +25,7 @@ from caesura.ops.aggregate.kinds.record import (
     refused,
     whole,
 )
+from caesura.ops.aggregate.kinds.shares import shared_sums
 
 
 def count(value: str | Expr | None = None, *, where: Condition = None, filter: Condition = None) -> Aggregate:
@@ -184,7 +185,16 @@ def _wide(value: Expr | None) -> Aggregate:
     return sum(value.cast(pa.decimal128(20, 0)))
 
 
+SHORT_DECIMAL = 28
+"""Sums of decimals of so many digits have room for 10 ** 10 of them."""
+_float_sum, _float_mean = shared_sums("sum", FloatSum), shared_sums("avg", FloatSum)
+
+
 def _share_sum(name: str, one: Aggregate, t: pa.DataType) -> PartialAggregate | None:
+    if pa.types.is_floating(t):
+        return _float_sum(name, one, t)
+    if pa.types.is_decimal(t) and t.precision <= SHORT_DECIMAL:
+        return PartialAggregate(((name, one),), ((name, sum(name)),), col(name), on_request=True)
     if not pa.types.is_integer(t):
         return None
     return PartialAggregate(
@@ -193,6 +203,8 @@ def _share_sum(name: str, one: Aggregate, t: pa.DataType) -> PartialAggregate | 
 
 
 def _share_mean(name: str, one: Aggregate, t: pa.DataType) -> PartialAggregate | None:
+    if pa.types.is_floating(t):
+        return _float_mean(name, one, t)
     if not pa.types.is_integer(t):
         return None
     total, number = f"{name} sum", f"{name} count"
