@@ -407,7 +407,7 @@ _rows, rows = rows, rows.tumbling({size}).agg(n=cz.count())
     subprocess.run([sys.executable, "-c", run], check=True, cwd=tmp_path)
     checkpoint, out = str(tmp_path / "cp"), str(tmp_path / "out")
     assert said("upgrade", checkpoint, flow(10)) == "clicks: kept\ntumbling: kept\n"
-    changed = "clicks: kept\ntumbling: rebuilt, '10;' became '20;'\n"
+    changed = "clicks: kept\ntumbling: rebuilt, '10' became '20'\n"
     assert said("upgrade", checkpoint, flow(20)) == changed
     assert told("upgrade", checkpoint, flow(20))["differs"] is True
     said("upgrade", checkpoint, flow(20), "--how", "continue", "--sink", out, code=1)

@@ -14,6 +14,8 @@ import pytest
 
 import caesura as cz
 from caesura import col
+from caesura.cli.late import rejected
+from caesura.console.web.sink_folder import SinkFolder
 from caesura.errors import StreamError
 from caesura.events import History, Page
 from caesura.io.places import Place
@@ -226,6 +228,20 @@ def test_other_columns_begin_a_new_generation(tmp_path):
     assert len(rows) == len(wanted(tmp_path, "old"))
 
 
+def test_late_rows_and_the_console_are_of_the_generation_that_counts(tmp_path):
+    for number in range(4):
+        put(tmp_path, number, 5)
+    query(tmp_path, "shorter delay").run()
+    folder = Place.of(tmp_path / "out")
+    watched = SinkFolder(folder)
+    first = rejected(folder)["in"].num_rows
+    assert watched.changes("out", 99)[1].names == ["id", "n"]
+    more = read(tmp_path, 1).group_by("id").tumbling(10).agg(n=cz.count(), top=cz.max("v"))
+    query(tmp_path, more, on_change="rebuild", final_rows="new_generation").run()
+    assert 0 < first < rejected(folder)["in"].num_rows == more.run().late["in"].num_rows
+    assert watched.changes("out", 99)[1].names == ["id", "n", "top"]
+
+
 def test_a_killed_new_generation_is_taken_up_again(tmp_path, monkeypatch):
     stopped(tmp_path, 5)
     more = read(tmp_path).where(col("v") > 2).group_by("id").tumbling(10).agg(k=cz.count())
@@ -285,7 +301,7 @@ def test_a_step_that_would_begin_in_the_middle_is_no_way_on(tmp_path):
     stopped(tmp_path, 3)
     with pytest.raises(StreamError, match="would begin in the middle of the stream") as refused:
         query(tmp_path, "size", on_change="continue")
-    assert "tumbling: rebuilt, '10;' became '15;'" in refused.value.remedy
+    assert "tumbling: rebuilt, '10' became '15'" in refused.value.remedy
 
 
 def test_a_renamed_step_goes_on_without_being_asked(tmp_path):

@@ -89,7 +89,7 @@ def test_a_rebuilt_history_is_that_of_the_new_plan_on_all_input(spark: Any, tmp_
     run(tmp_path, spark, "old")
     with pytest.raises(StreamError, match="belongs to another plan") as refused:
         run(tmp_path, spark, "size")
-    assert "tumbling: rebuilt, '10;' became '15;'" in refused.value.remedy
+    assert "tumbling: rebuilt, '10' became '15'" in refused.value.remedy
     run(tmp_path, spark, "size", on_change="rebuild")
     put(tmp_path, 3)
     run(tmp_path, spark, "size")

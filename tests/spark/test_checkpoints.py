@@ -46,7 +46,7 @@ def test_a_changed_step_is_named_next_to_what_it_was(tmp_path: Path) -> None:
     kept(tmp_path, out=counted())
     with pytest.raises(StreamError, match="belongs to another plan") as refused:
         kept(tmp_path, out=counted(20))
-    assert "tumbling: rebuilt, '10;' became '20;'" in refused.value.remedy
+    assert "tumbling: rebuilt, '10' became '20'" in refused.value.remedy
 
 
 def test_what_becomes_of_each_step_is_told_without_the_same_text_twice(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_what_becomes_of_each_step_is_told_without_the_same_text_twice(tmp_path:
 
     kept(tmp_path, out=counted())
     assert all(text.endswith(": kept") for text in change(counted()))
-    assert change(counted(20)) == ["a: kept", "tumbling: rebuilt, '10;' became '20;'"]
+    assert change(counted(20)) == ["a: kept", "tumbling: rebuilt, '10' became '20'"]
 
 
 def test_a_filter_that_changed_in_front_of_a_step_is_told_as_that(tmp_path: Path) -> None:

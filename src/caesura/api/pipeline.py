@@ -238,6 +238,7 @@ class Pipeline:
         files_per_epoch: int | None = None,
         bytes_per_epoch: int | None = None,
         take_over: bool = False,
+        state_memory: int | str | None = None,
         allow_unbounded: bool = False,
         name: str | None = None,
         metrics_port: int | str | None = None,
@@ -260,6 +261,8 @@ class Pipeline:
             As in `Stream.start`.
         take_over
             Whether a checkpoint that another process goes on with is taken from it.
+        state_memory
+            As in `Stream.start`.
         allow_unbounded
             Whether views whose state would grow without bound are started all the same, with a warning.
         name
@@ -295,6 +298,7 @@ class Pipeline:
             "files_per_epoch": files_per_epoch,
             "bytes_per_epoch": bytes_per_epoch,
             "take_over": take_over,
+            "state_memory": state_memory,
             "name": name,
             "metrics_port": metrics_port,
         }

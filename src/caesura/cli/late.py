@@ -16,6 +16,7 @@ from caesura.io.places import Place
 from caesura.io.sources.give_back import give_back, set_aside
 from caesura.io.sources.quarantine import FOLDER, SetAside
 from caesura.runtime.graph.rejected import together
+from caesura.runtime.sinks.parquet import generation_folder, generations
 
 Replay = Annotated[bool, typer.Option("--replay", help="give back what was set aside and is mended now")]
 
@@ -82,7 +83,11 @@ def _show_aside(found: list[SetAside], as_json: bool) -> None:
 
 
 def rejected(folder: Place) -> dict[str, pa.Table]:
-    """The late tables beside the files of a Parquet sink, by source; only of epochs that were committed."""
+    """The late tables beside the files of a Parquet sink, by source; only of epochs that were committed.
+
+    Of the generation that counts: a new one has the late rows of the whole input.
+    """
+    folder = generation_folder(folder, generations(folder)[-1])
     if not (folder / "_late").is_folder():
         raise StreamError(
             f"'{folder}' holds no late table.",

@@ -26,6 +26,7 @@ from caesura.io.sinks.partitions import folder_values
 from caesura.io.sinks.protocol import LATE, Part
 from caesura.plan import here
 from caesura.punctuation import INFINITY, MIN_TIME
+from caesura.runtime.sinks.parquet import generation_folder, generations
 
 OWN = ("kind", "LE", "RE", "RE_new")
 COMMITS = 1_000
@@ -36,7 +37,9 @@ class SinkFolder:
     """The commits of a folder; each is read once."""
 
     def __init__(self, path: str | Place) -> None:
-        self.place = Place.of(path)
+        self._root = Place.of(path)
+        self.place = self._root
+        """Where the generation of the output lies that counts."""
         self._lock = threading.Lock()
         self._commits: dict[int, list[Part]] = {}
         self._claims: dict[str, Claim] = {}
@@ -45,6 +48,7 @@ class SinkFolder:
     def commits(self) -> dict[int, list[Part]]:
         """The parts of the last epochs, by epoch, the oldest first."""
         with self._lock:
+            self._enter()
             files = (self.place / "_commits").files(".json")[-COMMITS:]
             numbers = {int(file.stem): file for file in files if file.stem.isdecimal()}
             self._commits = {
@@ -52,6 +56,12 @@ class SinkFolder:
                 for number, file in numbers.items()
             }
             return self._commits
+
+    def _enter(self) -> None:
+        """Goes over to a new generation once anything of it is committed."""
+        place = generation_folder(self._root, generations(self._root)[-1])
+        if str(place) != str(self.place):
+            self.place, self._commits, self._claims = place, {}, {}
 
     def outputs(self) -> list[str]:
         """The outputs that anything was written of."""

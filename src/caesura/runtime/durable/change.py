@@ -231,7 +231,7 @@ def _difference(then: str, now: str) -> str:
     end = 0
     while end < min(len(a), len(b)) - start and a[-1 - end] == b[-1 - end]:
         end += 1
-    was, made = (" ".join(words[start : len(words) - end]) or "nothing" for words in (a, b))
+    was, made = (" ".join(words[start : len(words) - end]).rstrip(";,") or "nothing" for words in (a, b))
     return f"'{was}' became '{made}'"
 
 

@@ -135,6 +135,7 @@ def start_pipeline(
     files_per_epoch: int | None = None,
     bytes_per_epoch: int | None = None,
     take_over: bool = False,
+    state_memory: int | str | None = None,
     name: str | None = None,
     metrics_port: int | str | None = None,
 ) -> SparkQuery:
@@ -157,6 +158,7 @@ def start_pipeline(
         files_per_epoch=files_per_epoch,
         bytes_per_epoch=bytes_per_epoch,
         take_over=take_over,
+        state_memory=state_memory,
         name=name,
         metrics_port=metrics_port,
     )
