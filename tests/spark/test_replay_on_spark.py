@@ -8,8 +8,10 @@ from urllib.parse import urlencode
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 import caesura as cz
+from caesura.errors import CaesuraError
 
 
 def write(folder: Path, number: int) -> None:
@@ -44,3 +46,19 @@ def test_the_last_rows_that_were_read_are_looked_into(spark: Any, tmp_path: Path
         f"row {t} of 'clicks'" for t in (10, 13, 16, 19)
     }
     assert "only without" in page
+
+
+def test_rows_of_a_dataframe_are_recorded_or_refused_by_name(spark: Any, tmp_path: Path) -> None:
+    write(tmp_path / "in", 0)
+    frame = spark.readStream.schema("ts long, id long").parquet(str(tmp_path / "in"))
+    plan = cz.from_spark(frame, time="ts", name="clicks").where("id > 0")
+    with plan.start(spark, sink="memory", checkpoint=tmp_path / "state", record="10m") as query:
+        query.drain()
+        stretch = query.replay()
+    assert dict(stretch.rows) == {"clicks": 10}
+    assert [r.values["ts"] for group in stretch.trace_back("id = 2").needed for r in group] == [2, 5, 8]
+    files = list((tmp_path / "state").rglob("*.rows"))
+    assert files and {file.stat().st_mode & 0o777 for file in files} == {0o600}
+    unkept = plan.start(spark, sink="memory", checkpoint=tmp_path / "other")
+    with unkept, pytest.raises(CaesuraError, match="'clicks' cannot be read again"):
+        unkept.replay()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +13,7 @@ from caesura.io.places import Place
 
 if TYPE_CHECKING:
     from caesura.console.web.speaking import Speaker
+    from caesura.console.web.sql_page import EditedScript
     from caesura.console.web.watched import Watched
 
 
@@ -74,6 +76,7 @@ def _watched(target: str) -> Watched:
             tracer=lambda rows, assumed: trace(node, rows, assume=assumed or None),
             stretch=stream.replay,
             stream=target if ":" in target else "",
+            script=_script(target) if is_script(target) else None,
         )
     check_folder(target)
     if is_sink_folder(Place.of(target)):
@@ -87,6 +90,16 @@ def _watched(target: str) -> Watched:
     return Watched(
         saved.name or target, saved.shape, saved.read, about, speaker=_speaker(target), times=times
     )
+
+
+def _script(target: str) -> EditedScript:
+    """The script that a target names, to be edited on a page."""
+    from caesura.cli.sql_preview import sql_preview
+    from caesura.console.web.sql_page import EditedScript
+
+    file, dot, name = target.partition(".sql")
+    path = file + dot
+    return EditedScript(Path(path).read_text, lambda text: sql_preview(path, name.removeprefix(":"), text))
 
 
 def _speaker(checkpoint: str) -> Speaker | None:

@@ -45,6 +45,7 @@ class OnSpark(Planned):
         on_change: OnChange = "refuse",
         final_rows: FinalRows = "refuse",
         state_memory: int | str | None = None,
+        record: Duration | None = None,
         allow_unbounded: bool = False,
         lifetimes: Mapping[str, int | Literal["finite"]] | None = None,
         bounded_columns: Mapping[str, Iterable[str]] | None = None,
@@ -93,6 +94,9 @@ class OnSpark(Planned):
         state_memory
             Of the texts and other wide values that a bucket holds, how much lies in memory, like
             ``"1 GB"``; the rest lies on the worker's disk. Without it, all lie in memory.
+        record
+            For how long, like ``"10m"``, rows that come in are kept beside the checkpoint, at most 64 MB of
+            them, so that ``query.replay()`` has a stretch of rows that cannot be read again.
         allow_unbounded
             Whether a plan whose state would grow without bound is started all the same, with a warning of
             what will grow; by default it is refused.
@@ -154,6 +158,7 @@ class OnSpark(Planned):
             on_change=on_change,
             final_rows=final_rows,
             state_memory=state_memory,
+            record=record,
             name=name,
             metrics_port=metrics_port,
         )

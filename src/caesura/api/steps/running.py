@@ -327,6 +327,7 @@ class RunSteps(Planned):
         on_change: OnChange = "refuse",
         final_rows: FinalRows = "refuse",
         state_memory: int | str | None = None,
+        record: Duration | None = None,
         threads: Literal[1] = 1,
     ) -> Query: ...
     @overload
@@ -354,6 +355,7 @@ class RunSteps(Planned):
         on_change: OnChange = "refuse",
         final_rows: FinalRows = "refuse",
         state_memory: int | str | None = None,
+        record: Duration | None = None,
         threads: int = 1,
     ) -> Query | ThreadedQuery:
         """The plan as a query in this process, to be fed, stepped, asked and published.
@@ -389,6 +391,9 @@ class RunSteps(Planned):
         state_memory
             Of the texts and other wide values that its steps hold, how much lies in memory, like
             ``"1 GB"``; the rest lies on the local disk. Without it, all lie in memory.
+        record
+            For how long, like ``"10m"``, rows that come in are kept beside the checkpoint, at most 64 MB of
+            them, so that ``query.replay()`` has a stretch of rows that cannot be read again.
         threads
             As in `run`; such a query is run or stepped and its output taken, what else queries do is
             refused by name.
@@ -419,13 +424,13 @@ class RunSteps(Planned):
         if threads != 1 or isinstance(threads, bool):
             return self._query_on_threads(
                 threads,
-                saved=checkpoint is not None or sink is not None or state_memory is not None,
+                saved=any(one is not None for one in (checkpoint, sink, state_memory, record)),
                 output=output,
                 speculate=speculate,
                 schedule=schedule,
                 claims=claims,
             )
-        if checkpoint is None and sink is None:
+        if checkpoint is None and sink is None and record is None:
             return query_of(self.node, output, speculate, schedule, claims, state_memory)
         from caesura.runtime.durable.making import durable_query
 
@@ -442,6 +447,7 @@ class RunSteps(Planned):
                 on_change=on_change,
                 final_rows=final_rows,
                 state_memory=state_memory,
+                record=record,
             )
         except CaesuraError as error:
             raise error.at("query", here()) from None

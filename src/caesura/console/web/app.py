@@ -19,6 +19,7 @@ from caesura.console.web.own_page import OwnPage
 from caesura.console.web.pages import Ways, check_page, panel, plan_page, told
 from caesura.console.web.plan_view import changing
 from caesura.console.web.speaking import feedback_page, form_of, said
+from caesura.console.web.sql_page import SqlPage
 from caesura.console.web.time_page import TimePage
 from caesura.console.web.tracing import TracePage
 from caesura.console.web.updates import Texts, Updates
@@ -26,6 +27,8 @@ from caesura.console.web.watched import Watched
 from caesura.errors import CaesuraError
 
 KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+MAX_SCRIPT = 262_144
+"""Bytes of a form with a script."""
 STATIC = ("console.css", "console.js", "icon.svg")
 
 
@@ -60,6 +63,9 @@ class Console:
             self._debug = DebugPage(watched.name, watched.stretch, steps, watched.stream)
             routes.append(Route("/debug", self.debug, methods=["GET", "POST"]))
             routes.append(Route("/debug/test", self.saved_test, methods=["POST"]))
+        if watched.script is not None:
+            self._sql = SqlPage(watched.name, watched.script)
+            routes.append(Route("/sql", self.sql, methods=["GET", "POST"]))
         for own in watched.pages:
             self._static |= {f"{own.name}.css": own.styles.encode()} if own.styles else {}
             methods = ["GET", "POST"] if own.answer is not None else ["GET"]
@@ -83,6 +89,8 @@ class Console:
             ways.append(("/trace", "Trace"))
         if self.watched.stretch is not None:
             ways.append(("/debug", "Debug"))
+        if self.watched.script is not None:
+            ways.append(("/sql", "SQL"))
         return ways
 
     def plan(self, request: Request) -> Response:
@@ -152,6 +160,11 @@ class Console:
         text = await run_in_threadpool(self._debug.saved, await form_of(request))
         kept = {"Content-Disposition": 'attachment; filename="test_recorded_stretch.py"'}
         return Response(text, media_type="text/x-python", headers=kept)
+
+    async def sql(self, request: Request) -> Response:
+        """A script of SQL, edited and previewed."""
+        form = await form_of(request, MAX_SCRIPT) if request.method == "POST" else None
+        return _html(await run_in_threadpool(self._sql.page, self.ways, form))
 
     async def own(self, page: OwnPage, request: Request) -> Response:
         """A page of the user's own."""

@@ -16,7 +16,6 @@ from caesura.runtime.metrics.errands import Errands
 from caesura.runtime.metrics.figures import Figures
 from caesura.runtime.metrics.plan_shape import shape_of_query
 from caesura.runtime.metrics.served import timed
-from caesura.runtime.query.read_again import read_again
 
 if TYPE_CHECKING:
     from caesura.console.web.own_page import OwnPage
@@ -105,8 +104,8 @@ class EmbeddedWatch:
         self._errands.ask("status", self._read)
         if self._query.recording is not None:
             return self._query.recording
-        (node, *_) = self._query.outputs.values()
-        return read_again(node, self._ends, rows=TRACED)
+        (output, *_) = self._query.outputs
+        return self._query.stretch(output, self._ends, TRACED)
 
     def outputs(self) -> list[str]:
         """The outputs that feedback can be given on."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from caesura.console.web.debugging import Stretch
     from caesura.console.web.own_page import OwnPage
     from caesura.console.web.speaking import Speaker
+    from caesura.console.web.sql_page import EditedScript
     from caesura.console.web.times import TimeView
     from caesura.console.web.tracing import Tracer
 
@@ -53,6 +54,8 @@ class Watched:
     """Reads a stretch of its input again, to be looked into."""
     stream: str = ""
     """Where its stream is found, as a test names it; empty where that is not known."""
+    script: EditedScript | None = None
+    """Its script of SQL, where it has one that can be edited."""
     times: TimeView | None = None
     """Its output, arrivals, late rows, epochs and claims, where they can be seen."""
     pages: tuple[OwnPage, ...] = ()

@@ -34,8 +34,14 @@ def durable_query(
     on_change: OnChange = "refuse",
     final_rows: FinalRows = "refuse",
     state_memory: int | str | None = None,
+    record: Duration | None = None,
 ) -> DurableQuery:
     """A query with one output and a checkpoint."""
+    if checkpoint is None and sink is None:
+        raise PlanError(
+            "what is recorded lies beside a checkpoint, and there is none.",
+            remedy="Give query(checkpoint=FOLDER, record=...) too; or keep rows in memory: query.record().",
+        )
     if checkpoint is None:
         raise PlanError(
             "a sink takes whole epochs, and without a checkpoint there are none.",
@@ -58,6 +64,7 @@ def durable_query(
         on_change=on_change,
         final_rows=final_rows,
         state_memory=state_memory,
+        record=record,
     )
 
 

@@ -21,7 +21,8 @@ from caesura.events.chunks import SavedJson
 from caesura.io.places import Place
 from caesura.io.places.lease import Lease
 from caesura.io.sinks.protocol import Sink, TableSink
-from caesura.plan import Node, Speculate
+from caesura.io.sources.protocol import Offsets
+from caesura.plan import Duration, Node, Speculate
 from caesura.runtime.durable.change import OnChange, PlanChange, carried_offsets, check_choices, steps_of
 from caesura.runtime.durable.corrections import FinalRows, forms_of
 from caesura.runtime.durable.delivery import Delivery, TakenOutput
@@ -42,6 +43,8 @@ from caesura.runtime.metrics.served import timed
 from caesura.runtime.metrics.status import Board
 from caesura.runtime.query.pipelines import StateLog
 from caesura.runtime.query.query import Query
+from caesura.runtime.query.recorded_rows import RecordedRows, TakenIn
+from caesura.runtime.query.recording import Recording
 from caesura.runtime.query.stored_plan import described
 from caesura.runtime.sinks.held import held_table
 
@@ -68,7 +71,9 @@ class DurableQuery(Query):
         on_change: OnChange = "refuse",
         final_rows: FinalRows = "refuse",
         state_memory: int | str | None = None,
+        record: Duration | None = None,
     ) -> None:
+        ring = None if record is None else RecordedRows.at(checkpoint, record)
         check_choices(on_change, final_rows)
         self._sink = TakenOutput() if sink is None else sink
         Board.given_to(self._sink)
@@ -85,7 +90,12 @@ class DurableQuery(Query):
         """Why an epoch could not be saved: what it took from the steps is lost to this query."""
         self._delivery = Delivery(self._sink, self.outputs, checkpoint)
         self._checkpoint = checkpoint
+        self._ring, self._taken_in = ring, TakenIn()
         self._go_on(checkpoint, on_change, final_rows)
+        if ring is not None:
+            labels = {cell.node.fingerprint: cell.label for cell in self.graph.cells}
+            for reader in self.parts.readers.values():
+                reader.recorders.append(lambda source, raw: self._taken_in.add(labels[source], raw))
         save_shape(
             checkpoint,
             shape_of_query(self),
@@ -165,6 +175,18 @@ class DurableQuery(Query):
         super().late()  # the sink has them, of the first time
         for name, corrections in pages.items():
             self._taps[name][:] = corrections
+
+    def feed(self, label: str, item: Item) -> None:
+        """As a query without a checkpoint takes it; recorded, where that was asked for."""
+        super().feed(label, item)
+        if self._ring is not None:
+            self._taken_in.add(label, item)
+
+    def stretch(self, output: str, ends: Mapping[str, Offsets], rows: int) -> Recording:
+        """What was recorded and saved; read again from the sources where nothing is recorded."""
+        if self._ring is None:
+            return super().stretch(output, ends, rows)
+        return self._ring.recording(self.outputs[output])
 
     def _epoch(self) -> int:
         return self._last.number - 1  # the first was saved before anything was read
@@ -270,6 +292,9 @@ class DurableQuery(Query):
         self._last = made
         self._delivery.deliver(made)
         self._delivery.forget(before)
+        if self._ring is not None:
+            self._ring.write(number, "", self._taken_in.take())
+            self._ring.sweep()
         self._tell(number, self._now() - began)
         log.info("epoch %d saved", number, extra={"query": made.query, "epoch": number})
         for reader in self.parts.readers.values():

@@ -56,8 +56,8 @@ class SourceReader:
         self.clock = 0
         """The last reading of the clock that entered."""
         self.pruning: Pruning | None = None
-        self.recorder: Callable[[str, Raw], None] | None = None
-        """Takes what is read, where a stretch of it is recorded."""
+        self.recorders: list[Callable[[str, Raw], None]] = []
+        """Take what is read, where a stretch of it is recorded."""
         self.reorders = True
         """Whether rows that are wanted may be read first; not where claims speak of a prefix."""
 
@@ -173,8 +173,8 @@ class SourceReader:
             read_up_to(self.offsets, raw.lane, raw.offset, raw.end)
             self._count_pruned(self.pruning, raw)
         self.ingress.counters.rows_in += raw.batch.num_rows
-        if self.recorder is not None:
-            self.recorder(self.node.fingerprint, raw)
+        for record in self.recorders:
+            record(self.node.fingerprint, raw)
         return raw
 
     def _count_pruned(self, pruning: Pruning, raw: Raw) -> None:

@@ -126,11 +126,16 @@ def recording_of(stream: _HasNode, recorded: Sequence[Recorded]) -> Recording:
 
 def said_of(recording: Recording) -> tuple[list[dict[str, Any]], int]:
     """The output's history over a stretch as literals, in order, and how many rows were refused."""
+    table, late = replayed_table(recording)
+    return sorted(row_literals(table), key=repr), late
+
+
+def replayed_table(recording: Recording) -> tuple[pa.Table, int]:
+    """The output's history over a stretch, and how many rows were refused."""
     query = replayed(recording)
     node = query.outputs["out"]
     table = history_table(query.take("out"), node.schema, node.time)
-    late = sum(rows.num_rows for rows in query.late().values())
-    return sorted(row_literals(table), key=repr), late
+    return table, sum(rows.num_rows for rows in query.late().values())
 
 
 def _raw(part: Recorded, schema: pa.Schema) -> Raw:

@@ -897,9 +897,10 @@ class Query(Closing):
         step 'where' (mph < 30): drops them
         """
         node = looked_up(self.outputs, output, "output", "record")
+        before = None if self.recording is None else self.recording.read
         self.recording = made = Recording(node, limit)
         for reader in self.parts.readers.values():
-            reader.recorder = made.read
+            reader.recorders = [*(own for own in reader.recorders if own != before), made.read]
         return made
 
     def replay(self, rows: int = 2_000, *, output: str = "out") -> Recording:
@@ -932,8 +933,12 @@ class Query(Closing):
         >>> dict(query.replay(3).rows)
         {'read': 3}
         """
-        node = looked_up(self.outputs, output, "output", "replay")
-        return read_again(node, self.read_to(), rows=rows)
+        looked_up(self.outputs, output, "output", "replay")
+        return self.stretch(output, self.read_to(), rows)
+
+    def stretch(self, output: str, ends: Mapping[str, Offsets], rows: int) -> Recording:
+        """The last rows before some offsets, by source, once more."""
+        return read_again(self.outputs[output], ends, rows=rows)
 
     def read_to(self) -> dict[str, Offsets]:
         """How far each source was read, by its fingerprint."""

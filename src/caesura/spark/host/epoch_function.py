@@ -20,6 +20,7 @@ from caesura.printable import printable
 from caesura.runtime.metrics.saved_status import save_status
 from caesura.runtime.metrics.spans import span
 from caesura.runtime.metrics.status import log_epoch
+from caesura.runtime.query.recorded_rows import RecordedRows
 from caesura.spark.errors import as_line, explained
 from caesura.spark.host.checkpoint import query_id
 from caesura.spark.host.part import SparkPart
@@ -52,13 +53,15 @@ class EpochFunction:
     """Whether it works on a server, away from whoever has started the query."""
     steps: str = ""
     """The plan in a line, for Spark's pages."""
+    recorded: RecordedRows | None = None
+    """Where rows are kept as they come in, if they are."""
     failures: list[Exception] = field(default_factory=list)
     """What went wrong in an epoch, as ours, where that can be asked for."""
 
     @staticmethod
     def of(writer: EpochWriter, part: SparkPart, job: Job, name: str, *, away: bool) -> EpochFunction:
         writer.expects = partial(_last, part)
-        return EpochFunction(writer, part, job, job.fence, job.loop, name, away, _steps(job))
+        return EpochFunction(writer, part, job, job.fence, job.loop, name, away, _steps(job), job.recorded)
 
     def __call__(self, batch: DataFrame, number: int) -> None:
         try:
@@ -89,6 +92,8 @@ class EpochFunction:
             told.tell_status(board.status)
         if self.loop:
             LoopLog(self.loop).note_sent()
+        if self.recorded is not None:
+            self.recorded.sweep()
         seconds = time.monotonic() - began
         save_status(checkpoint, board, epoch, seconds)
         log_epoch(board.status(), epoch, seconds, self.name)

@@ -35,6 +35,7 @@ from caesura.runtime.metrics.saved_status import save_shape, saved_board
 from caesura.runtime.metrics.served import timed
 from caesura.runtime.metrics.status import COURSE, Board, ReadRate, Status
 from caesura.runtime.query.closing import Closing
+from caesura.runtime.query.recorded_rows import RecordedRows
 from caesura.runtime.query.result import Output, Result, delivered
 from caesura.runtime.sinks.held import held_table
 from caesura.runtime.sinks.memory import MemorySink
@@ -50,7 +51,7 @@ from caesura.spark.host.listening import RUNNING
 from caesura.spark.host.part import SparkPart
 from caesura.spark.host.replay import read_again_on_spark
 from caesura.spark.host.shape import shape_of_job
-from caesura.spark.host.source_log import check_logs
+from caesura.spark.host.source_log import check_logs, last_commit
 from caesura.spark.host.speaking import CheckpointSpeaker
 from caesura.spark.host.switch import go_on
 from caesura.spark.session import check_session, over_connect, retained_epochs
@@ -728,6 +729,7 @@ def start(
     on_change: OnChange = "refuse",
     final_rows: FinalRows = "refuse",
     state_memory: int | str | None = None,
+    record: Duration | None = None,
     name: str | None = None,
     metrics_port: int | str | None = None,
 ) -> SparkQuery:
@@ -766,6 +768,8 @@ def start(
     final_rows
         As in `Stream.start`.
     state_memory
+        As in `Stream.start`.
+    record
         As in `Stream.start`.
     name
         As in `Stream.start`.
@@ -813,7 +817,12 @@ def start(
         shape = shape_of_job(job.stages, job.buckets)
         save_shape(place, shape, name=name or "", timed=timed(nodes.values()), folder=target.folder)
         bytes_held = None if state_memory is None else memory_size(state_memory)
-        job = dataclasses.replace(job, secret=secret, fence=lease.number, state_memory=bytes_held)
+        ring = None if record is None else RecordedRows.at(part.folder, record)
+        if ring is not None:
+            ring.forget_behind(last_commit(part.folder))
+        job = dataclasses.replace(
+            job, secret=secret, fence=lease.number, state_memory=bytes_held, recorded=ring
+        )
         options: dict[str, Any] = {"trigger": trigger, "limits": limits, "lease": lease, "name": name or ""}
         made = launch(job, nodes, spark, target, part, **options)
     except BaseException:

@@ -98,6 +98,11 @@ def last_offsets(checkpoint: Place) -> int:
     return max(_numbers(checkpoint / "offsets"), default=-1)
 
 
+def last_commit(checkpoint: Place) -> int:
+    """The last epoch that Spark has committed; -1 for none."""
+    return max(_numbers(checkpoint / "commits"), default=-1)
+
+
 def check_files(checkpoint: Place, epoch: int) -> None:
     """Refuses an epoch one of whose files is gone."""
     before = offsets_of(checkpoint, epoch - 1)

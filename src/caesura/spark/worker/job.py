@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 from pickle import loads
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.cloudpickle import dumps
@@ -24,6 +25,9 @@ from caesura.spark.worker.bucket_keys import bucket_keys
 from caesura.spark.worker.carried import CarriedState
 from caesura.spark.worker.chunk_files import ChunkFiles
 from caesura.spark.worker.sealed import new_seal
+
+if TYPE_CHECKING:
+    from caesura.runtime.query.recorded_rows import RecordedRows
 
 SECRET = "caesura.secret"
 """The file beside a checkpoint that only its owner may read."""
@@ -65,6 +69,9 @@ class Job:
 
     netted: Mapping[str, TableLayout] = field(default_factory=dict)
     """By label, the outputs of which a table holds the net change of an epoch, and nothing else counts."""
+
+    recorded: RecordedRows | None = None
+    """Where rows are kept as they come in, if they are."""
 
     tables: Mapping[str, Fetch] = field(default_factory=dict)
     """By key, the tables that were sent ahead of the plan, and how a worker gets them."""

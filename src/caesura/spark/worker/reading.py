@@ -40,6 +40,8 @@ def reading(source: Source) -> Iterator[None]:
 
 def packets_of(job: Job, fingerprint: str, raw: Raw, order: tuple[Any, ...]) -> pa.RecordBatch:
     """The packets that a chunk makes, as a batch of rows for Spark."""
+    if job.recorded is not None and raw.batch.num_rows:
+        job.recorded.write(epoch_here(), f"{fingerprint} {order}", [(fingerprint, raw)])
     with named_errors(job.source(fingerprint)):
         rows = [p for whole in mapper(job, fingerprint).map(raw, order) for p in whole.split()]
     return as_batch(rows, job.keys)
