@@ -59,3 +59,16 @@ def test_a_late_row_corrects_the_rows_behind_it() -> None:
     rows = [{"t": t, "v": t} for t in (1, 5, 3)]
     made = cz.from_rows(rows, time="t", punctuate=cz.delay(50)).over().agg(was=cz.lag("v")).run()
     assert [row[-1] for row in made.history.rows()] == [(1, None), (3, 1), (5, 3)]
+
+
+def test_sums_over_frames_are_exact_whatever_is_null_and_however_large_numbers_are() -> None:
+    draw = random.Random(5)
+    values = [draw.choice((None, 2**61, -(2**61), 2**32, -1, -(2**33) - 5)) for _ in range(60)]
+    rows = cz.from_rows([{"t": t, "v": v} for t, v in enumerate(values)], time="t", batch_size=7)
+    made = rows.over(rows=3).agg(rows=cz.count(), n=cz.count("v"), s=cz.sum("v"), mean=cz.avg("v")).run()
+    wanted = []
+    for t in range(60):
+        there = [v for v in values[max(0, t - 2) : t + 1] if v is not None]
+        total = sum(there) if there else None
+        wanted.append((min(t + 1, 3), len(there), total, total / len(there) if there else None))
+    assert [r[-1][-4:] for r in sorted(made.history.rows(), key=lambda r: r[0])] == wanted

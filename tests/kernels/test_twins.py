@@ -205,6 +205,7 @@ def views(a: Stream, only: Stream) -> Iterator[Stream]:
     yield only.group_by("id").tumbling(7).agg(about=cz.approx_count_distinct("v"), ids=cz.sum("id"))
     yield only.forever().group_by("id").alive().agg(about=cz.approx_count_distinct("v"), ids=cz.sum("id"))
     yield only.tumbling(7).agg(about=cz.approx_count_distinct("v"), ids=cz.sum("id"))
+    yield a.group_by("id").over(rows=3).agg(n=cz.count("v"), ids=cz.sum("id"))
     yield a.group_by("id").top(2, by="v")
     yield only.forever().group_by("id").top(2, by="v", row_number="place")
     yield a.top(2, by="s", row_number="place", dense_rank="rank")

@@ -111,6 +111,19 @@ def nearest_after(group: I64, time: I64, row: I64, live: Mask, g: I64, t: I64, o
 
 
 @kernel
+def step_back(group: I64, time: I64, row: I64, live: Mask, g: I64, n: int, t: I64) -> None:
+    """Lowers each t by so many live times of its group, or to the first there is."""
+    for q in range(len(g)):
+        place = seek(group, time, g[q], t[q]) - 1
+        left = n
+        while left > 0 and place >= 0 and group[place] == g[q]:
+            if live[row[place]] and time[place] < t[q]:
+                t[q] = time[place]
+                left -= 1
+            place -= 1
+
+
+@kernel
 def find_overlaps(
     run: SortedRun, live: Mask, g: I64, lo: I64, hi: I64, owner: I64, rows: I64, fill: int, count: int
 ) -> int:
@@ -213,6 +226,20 @@ class Ordered:
         for run in self.runs:
             nearest_after(run.group, run.time, run.row, live, group, t, out)
         return out
+
+    def nth(self, group: I64, t: I64, n: int, live: Mask) -> I64:
+        """The n-th time behind t in each group, below zero before it, or the last there is; else t."""
+        if n < 0 and len(self.runs) == 1:
+            run, t = self.runs[0], t.copy()
+            step_back(run.group, run.time, run.row, live, group, -n, t)
+            return t
+        for _ in range(abs(n)):
+            found = self.before(group, t, live) if n < 0 else self.after(group, t, live)
+            there = found != (MIN_TIME if n < 0 else INFINITY)
+            if not there.any():
+                break
+            t = np.where(there, found, t)
+        return t
 
     def overlapping(self, group: I64, lo: I64, hi: I64, live: Mask) -> tuple[I64, I64]:
         """(query, row) of the rows that start at hi or before and end at lo or after."""

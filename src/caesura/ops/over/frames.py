@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 
+from caesura.events.nested import NO_MASK, validity
 from caesura.expr import compile_expr
 from caesura.kernels.hashing import I64, Mask
 from caesura.kernels.ticks import later
+from caesura.ops.aggregate.accumulators.exact import F64
+from caesura.ops.aggregate.accumulators.sums import (
+    NONE,
+    Wide,
+    WideSum,
+    wide_as_float,
+    wide_values,
+    wide_words,
+)
 from caesura.ops.aggregate.kinds import Aggregate
 from caesura.ops.aggregate.slots import Slots
 from caesura.ops.over.node import Neighbour, OverFrame
 
+HALF = np.uint64(0xFFFFFFFF)
 AT_ONCE = 1 << 21
 """So many members are laid out at a time."""
 
@@ -60,10 +74,66 @@ class Frames:
         return np.searchsorted(key, own + reach), np.searchsorted(key, own + place[at], side="right")
 
 
+class RangeSums:
+    """Counts and sums of whole numbers over ranges of rows, from the sums up to each row; a `Reading`.
+
+    >>> parts, values = (None, WideSum("sum", pa.int64())), pa.array([5, 7, -1])
+    >>> RangeSums(parts, np.array([1]), np.array([3]), values).values().to_pylist()
+    [6]
+    """
+
+    def __init__(self, parts: tuple[Any, ...], low: I64, high: I64, values: pa.Array | None) -> None:
+        self._part = parts[-1] if parts else None
+        self._low, self._high, self._values = low, high, values
+        self._valid = NO_MASK if values is None else validity(values)
+
+    @staticmethod
+    def can(parts: tuple[Any, ...]) -> bool:
+        """Whether these accumulators are all that such sums tell."""
+        return len(parts) < 2 or (isinstance(parts[-1], WideSum) and parts[-1].result == pa.int64())
+
+    @cached_property
+    def n(self) -> I64:
+        if len(self._valid) == 0:
+            return self._high - self._low
+        return self._between(self._valid.astype(np.int64))
+
+    def values(self) -> pa.Array:
+        return wide_values(self._wide, pa.int64())
+
+    def floats(self) -> F64:
+        return wide_as_float(self._wide, pa.int64())
+
+    def _between(self, numbers: I64) -> I64:
+        sums = np.zeros(len(numbers) + 1, np.int64)
+        np.cumsum(numbers, out=sums[1:])
+        found: I64 = sums[self._high] - sums[self._low]
+        return found
+
+    @cached_property
+    def _wide(self) -> Wide:
+        """Sums of the upper and of the lower 32 bits stay within 64; together they make 128."""
+        assert self._values is not None
+        low, high = wide_words(self._values)
+        if len(self._valid):
+            low, high = np.where(self._valid, low, 0).astype(np.uint64), np.where(self._valid, high, 0)
+        upper = (high << 32) | (low >> np.uint64(32)).view(np.int64)
+        under = self._between((low & HALF).view(np.int64))
+        above = self._between(upper) + (under >> 32)
+        total = (above.view(np.uint64) << np.uint64(32)) | (under.view(np.uint64) & HALF)
+        return Wide(total, above >> 32, NONE)
+
+
 def fold_ranges(slots: Slots, low: I64, high: I64, values: list[pa.Array]) -> list[pa.Array]:
     """The aggregates of ranges of rows; ``values`` are the columns that the slots want of all rows."""
     if not slots.aggregates:
         return []
+    if all(RangeSums.can(parts) for parts in slots.plans):
+        given = [None if a.value is None else values[slots.place(a)] for _, a in slots.aggregates]
+        return [
+            a.rule.finish(a, RangeSums(parts, low, high, own))
+            for (_, a), parts, own in zip(slots.aggregates, slots.plans, given, strict=True)
+        ]
     ends = np.cumsum(high - low)
     cuts = np.searchsorted(ends, np.arange(AT_ONCE, int(ends[-1]) if len(ends) else 0, AT_ONCE))
     parts = np.split(np.arange(len(low)), np.unique(cuts))

@@ -74,17 +74,7 @@ class OverOperator(RowsInOrder):
 
     def _nth(self, slots: I64, time: I64, n: int) -> I64:
         """The time of the n-th distinct start before (below zero) or behind a time, or the last there is."""
-        for _ in range(abs(n)):
-            if n < 0:
-                found = self._order.before(slots, time, self.rows.alive)
-                there = found != MIN_TIME
-            else:
-                found = self._order.after(slots, time, self.rows.alive)
-                there = found != INFINITY
-            if not there.any():
-                break
-            time = np.where(there, found, time)
-        return time
+        return self._order.nth(slots, time, n, self.rows.alive)
 
     def _settle(self, rows: I64) -> tuple[I64, I64]:
         """Per row, the time before which its group is settled, and the start before which its results are."""

@@ -38,6 +38,12 @@ def distinct(numbers: I64) -> I64:
     return found[new]
 
 
+def _follow(group: I64, time: I64) -> bool:
+    """Whether times of a group follow each other, and groups too."""
+    same = group[1:] == group[:-1]
+    return bool(np.where(same, time[1:] > time[:-1], group[1:] > group[:-1]).all())
+
+
 class SentResults(NamedTuple):
     """Results that go (numbers of what was sent), and those that take their place."""
 
@@ -177,7 +183,9 @@ class RowsInOrder(Operator):
 
     def _sorted(self, owner: I64, rows: I64, inside: Mask) -> tuple[I64, I64, Mask]:
         """Rows by group, start, values, then end; copies written out."""
-        le, re = self.rows.get("le")[rows], self.rows.get("re")[rows]
+        le, re, n = (self.rows.get(name)[rows] for name in ("le", "re", "n"))
+        if _follow(owner, le) and (n == 1).all():
+            return owner, rows, inside
         order = np.lexsort((re, le, owner))
         same = (owner[order][1:] == owner[order][:-1]) & (le[order][1:] == le[order][:-1])
         tied = np.append(same, False) | np.append(False, same) if len(order) else np.zeros(0, np.bool_)
@@ -187,7 +195,7 @@ class RowsInOrder(Operator):
             values = [ranks(payload.column(at)) for at in self._ties]
             again = np.lexsort((re[some], *reversed(values), le[some], owner[some]))
             order[tied] = some[again]
-        order = np.repeat(order, self.rows.get("n")[rows[order]])
+        order = np.repeat(order, n[order])
         return owner[order], rows[order], inside[order]
 
     def _family(self, rows: I64) -> I64:
