@@ -69,11 +69,14 @@ def spans(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:
 def test_a_run_is_a_span_with_what_it_read_and_holds(spans: InMemorySpanExporter) -> None:
     query = readings().query()
     query.run()
-    (made,) = spans.get_finished_spans()
+    stage, made = spans.get_finished_spans()
     assert made.name == "caesura.run"
-    assert made.attributes is not None
+    assert made.attributes is not None and stage.attributes is not None
     assert made.attributes["caesura.rows"] == 1000
-    assert [event.name for event in made.events] == ["stage 0"]
+    assert stage.name == "caesura.stage" and stage.attributes["caesura.stage"] == 0
+    assert stage.parent is not None and stage.parent.span_id == made.context.span_id
+    assert stage.start_time == made.start_time
+    assert stage.attributes["caesura.rows_in"] == 1000
 
 
 def test_a_run_that_fails_is_a_span_with_the_error(spans: InMemorySpanExporter) -> None:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from caesura.runtime.metrics.status import Status
+from caesura.runtime.metrics.status import Status, StepStatus
 
 Value = str | int | float | bool
 
@@ -36,14 +36,29 @@ class RecordedSpan(Span):
             late=sum(source.late for source in status.sources.values()),
             state_bytes=sum(step.state_bytes for step in status.steps.values()),
         )
-        stages: dict[int, dict[str, int]] = {}
-        for step in status.steps.values():
-            told = stages.setdefault(step.stage, {"steps": 0, "state_rows": 0, "state_bytes": 0})
-            told["steps"] += 1
-            told["state_rows"] += step.state_rows
-            told["state_bytes"] += step.state_bytes
-        for number, told in sorted(stages.items()):
-            self._span.add_event(f"stage {number}", told)  # type: ignore[attr-defined]
+        for number in sorted({step.stage for step in status.steps.values()}):
+            self._stage(number, [step for step in status.steps.values() if step.stage == number])
+
+    def _stage(self, number: int, steps: list[StepStatus]) -> None:
+        """A span of a stage, as long as this one so far: the stages of an epoch work at the same time."""
+        told = {
+            "stage": number,
+            "steps": len(steps),
+            "rows_in": sum(step.rows_in for step in steps),
+            "rows_out": sum(step.rows_out for step in steps),
+            "state_rows": sum(step.state_rows for step in steps),
+            "state_bytes": sum(step.state_bytes for step in steps),
+        }
+        made = (
+            sys.modules["opentelemetry.trace"]
+            .get_tracer("caesura")
+            .start_span(
+                "caesura.stage",
+                start_time=getattr(self._span, "start_time", None),
+                attributes={f"caesura.{name}": value for name, value in told.items()},
+            )
+        )
+        made.end()
 
 
 SILENT = Span()
