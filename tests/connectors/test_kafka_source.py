@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -174,6 +175,21 @@ def test_retention_behind_the_saved_offset_stops_the_query_or_is_skipped_and_tol
     [late] = again.late().values()
     assert found == [10, 20, 50]
     assert "2 offsets are gone" in late.column("reason")[0].as_py()
+
+
+def test_what_cannot_be_replayed_says_why_and_from_where_on_it_can(make_topic: Make, tmp_path: Path) -> None:
+    topic, compacted = make_topic(partitions=2), make_topic(cleanup_policy="compact,delete")
+    for some in (topic, compacted):
+        some.rows([1, 2, 3])
+    assert read(topic).node.reader.cannot_replay() == ""
+    assert "is compacted: of a key only the last" in read(compacted).node.reader.cannot_replay()
+    windows = [read(topic).tumbling(size).agg(n=cz.count()) for size in (10, 20)]
+    saved = {"checkpoint": tmp_path / "cp", "sink": tmp_path / "out"}
+    windows[0].query(**saved).run()
+    next(iter(topic.admin.delete_records([TopicPartition(topic.name, 0, 2)]).values())).result()
+    whole = "cannot be rebuilt: .* from offset 2 of partition 0, 0 of partition 1 on"
+    with pytest.raises(StreamError, match=whole):
+        windows[1].query(**saved, on_change="rebuild")
 
 
 def test_retention_that_overtakes_a_reader_stops_it(make_topic: Make) -> None:

@@ -145,6 +145,15 @@ class Cluster:
             low, high = asker(self, os.getpid()).get_watermark_offsets(place, timeout=self.seconds)
             return int(low), int(high)
 
+    def cleanup_policy(self, topic: str) -> str:
+        """How a topic gets rid of old records: "delete", "compact", or both."""
+        admin = self.admin()
+        asked = import_module("confluent_kafka.admin").ConfigResource("topic", topic)
+        # The client is held until it has answered: one that is let go of takes its questions with it.
+        with self.asking():
+            [answer] = admin.describe_configs([asked], request_timeout=self.seconds).values()
+            return str(answer.result()["cleanup.policy"].value)
+
     @contextmanager
     def asking(self) -> Iterator[None]:
         """Kafka's errors within become ours."""

@@ -10,6 +10,7 @@ from copy import copy
 from dataclasses import replace
 from typing import Literal
 
+from caesura.errors import StreamError
 from caesura.io.kafka.cluster import Cluster, TopicBounds
 from caesura.io.kafka.polling import Begin, OnGap, Polling
 from caesura.io.kafka.records import RecordForm
@@ -73,8 +74,23 @@ class KafkaReader(Reader):
         return TopicBounds(self.cluster, self.form.topic)
 
     def cannot_replay(self) -> str:
-        cut = [lane for lane, begin in self.earliest().items() if begin]
-        return f"{self.lane_name(cut[0])} has lost its first records" if cut else ""
+        """Retention and compaction take records away; the first leaves all from some offsets on."""
+        begins = self.earliest()
+        cut = [lane for lane, begin in begins.items() if begin]
+        if cut:
+            left = ", ".join(f"{begin} of partition {lane}" for lane, begin in sorted(begins.items()))
+            lost = f"{self.lane_name(cut[0])} has lost its first records"
+            return f"{lost}; the earliest that can be read again are those from offset {left} on"
+        topic = self.form.topic
+        try:
+            compacted = "compact" in self.cluster.cleanup_policy(topic)
+        except StreamError as error:
+            return f"whether topic '{topic}' is compacted is not known: {error.problem.rstrip('.')}"
+        return (
+            f"topic '{topic}' is compacted: of a key only the last record is sure to stay"
+            if compacted
+            else ""
+        )
 
     def _polling(self) -> Polling:
         return Polling(self.cluster, self.form, begin=self.begin, on_gap=self.on_gap)

@@ -93,7 +93,8 @@ class ReadAgain:
         for lane, end in self._ends.items():
             if (got := self._reader.offsets.get(lane, 0)) != end:
                 raise StreamError(
-                    f"'{self._reader.node.step}' was read up to row {end}, and has {got} rows now.",
+                    f"'{self._reader.node.step}' was read up to row {end}, and has {got} rows now: no prefix "
+                    f"beyond row {got} can be read again.",
                     remedy="Put back what was read; or start with a new checkpoint and a new sink.",
                 )
 
