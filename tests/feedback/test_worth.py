@@ -13,7 +13,7 @@ import caesura as cz
 from caesura import Pattern, Stream, col
 from caesura.events import History, Page
 from caesura.feedback.step_guards import StepGuards
-from caesura.feedback.worth import SELDOM, TRIAL, Saving, Worth
+from caesura.feedback.worth import LONGEST_REST, SELDOM, TRIAL, Saving, Worth
 from caesura.punctuation import INFINITY, cti, definite, ge
 from caesura.runtime import Query
 
@@ -43,6 +43,26 @@ def test_a_guard_that_stops_little_looks_seldom() -> None:
     plan = stream(id="int").where(col("id") >= 0)
     stopped = counted(told(plan, Pattern(id=7)))["input"]["stopped at the output"]
     assert TRIAL < stopped <= TRIAL + 1 + PAGES // SELDOM
+
+
+def fed(query: Query, begin: int, ids: list[int], pages: int) -> list[int]:
+    """How many rows leave for each of some pages."""
+    left = []
+    for number in range(begin, begin + pages):
+        at = np.full(len(ids), number)
+        query.feed("a", Page.of(pa.record_batch({"id": pa.array(ids)}), le=at, re=at + 1))
+        query.run()
+        left.append(sum(len(i) for i in query.take("out") if isinstance(i, Page)))
+    return left
+
+
+def test_guards_that_never_pay_rest_ever_longer_and_are_back_when_they_do() -> None:
+    query = stream(id="int").where(col("id") >= 0).query(speculate="watermark")
+    query.assume(Pattern(id=7))
+    quiet = fed(query, 0, [1, 2, 7, 3], 2000)
+    assert TRIAL < quiet.count(3) <= TRIAL + 10
+    busy = fed(query, 2000, [7] * 2000, LONGEST_REST + 50)
+    assert busy[-50:] == [0] * 50
 
 
 def test_a_guard_that_spares_a_window_most_of_its_rows_looks_always() -> None:

@@ -2,8 +2,8 @@
 
 Only guards that may be left out are weighed: those of steps that look at one row at a time, over streams
 without retractions. Each looks at its first pages; if it then has cost more than it saved, it looks at one
-page in many, until these say otherwise. Costs are counted in prices that are constants, not readings of a
-clock, so that a run that is repeated decides alike.
+page in many, ever fewer, until one of these says otherwise. Costs are counted in prices that are constants,
+not readings of a clock, so that a run that is repeated decides alike.
 
 Law: where a guard does not look, covered rows pass, which feedback allows; nothing else changes.
 
@@ -31,6 +31,8 @@ RECENT = 0.95
 """How much of what was counted before still counts a page later."""
 SELDOM = 32
 """One in so many pages is looked at by a guard that does not pay."""
+LONGEST_REST = 512
+"""Each time that its guards do not pay a step rests for twice as many pages, up to so many."""
 
 
 class Saving(NamedTuple):
@@ -48,11 +50,12 @@ class Worth:
         self._balance = 0.0
         self._pages = 0
         self._passed = 0
+        self._gained = False
 
     @property
     def pays(self) -> bool:
-        """Whether it has saved as much as it cost, or is too new to tell."""
-        return self._pages < TRIAL or self._balance >= 0
+        """Whether it has saved as much as it cost, lately or with the last page, or is too new to tell."""
+        return self._pages < TRIAL or self._gained or self._balance >= 0
 
     def looks(self) -> bool:
         """Whether the guard looks at the next page."""
@@ -74,4 +77,5 @@ class Worth:
         else:
             saved = self._saving.row * stopped
             cost += (CUT_PAGE + CUT_ROW * (rows - stopped)) if stopped else 0
+        self._gained = saved >= cost
         self._balance = RECENT * self._balance + saved - cost

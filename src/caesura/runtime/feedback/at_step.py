@@ -13,7 +13,7 @@ from caesura.feedback.agreement import ConsumerAgreement
 from caesura.feedback.guard import covered
 from caesura.feedback.messages import WITHDRAWN, can_wait
 from caesura.feedback.responder import Reply, Responder
-from caesura.feedback.worth import OUTPUT_ROW, PLAIN_ROW, SELDOM, STATE_ROW, STEP_PAGE, Saving
+from caesura.feedback.worth import LONGEST_REST, OUTPUT_ROW, PLAIN_ROW, SELDOM, STATE_ROW, STEP_PAGE, Saving
 from caesura.plan import FeedbackRule, Node
 from caesura.plan.explain import PunctuationKinds, carried
 from caesura.plan.feedback import RE, as_definite
@@ -45,6 +45,8 @@ class StepFeedback:
         """The relays that pass here."""
         self._rest = 0
         """For how many more pages the guards rest."""
+        self._pause = SELDOM
+        """For how many pages they rest next."""
         self._unchanged: frozenset[str] | None = None
         self._relay: Relay | None = None
         """The relay of what the operator itself sends."""
@@ -239,7 +241,10 @@ class StepFeedback:
         elif cell.operator.crossed:
             self.respond(cell.responder.cross())
         elif cell.watch is None and cell.responder.can_rest(edge.source.responder if edge.source else None):
-            cell.awake, self._rest = None, SELDOM
+            cell.awake, self._rest = None, self._pause
+            self._pause = min(2 * self._pause, LONGEST_REST)
+        else:
+            self._pause = SELDOM
 
     def settle(self, came: Pattern | None = None) -> None:
         """Lets go of feedback that punctuation has overtaken."""
