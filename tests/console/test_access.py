@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from served_console import Client, served, small_query
 
-from caesura.console.web import access, server
+from caesura.console.web import access, server, speaking
 from caesura.errors import PlanError
 
 
@@ -147,6 +147,23 @@ def test_a_client_that_does_not_finish_its_request_is_let_go(monkeypatch: pytest
     with served() as client, socket.create_connection(("127.0.0.1", client.server.port), timeout=10) as slow:
         slow.sendall(b"GET / HTTP/1.1\r\nHost: loc")
         assert _ended(slow)
+
+
+@pytest.mark.parametrize("path", ["/feedback", "/trace", "/debug", "/debug/test"])
+def test_a_form_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    monkeypatch.setattr(speaking, "PATIENCE", 0.2)
+    with served() as client:
+        visitor, port = client.follow_link(), client.server.port
+        own = f"Host: 127.0.0.1:{port}\r\nOrigin: http://127.0.0.1:{port}\r\nCookie: {visitor.cookie}\r\n"
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as slow:
+            slow.sendall(f"POST {path} HTTP/1.1\r\n{own}Content-Length: 9000\r\n\r\nrows=".encode())
+            assert slow.recv(1000).startswith(b"HTTP/1.1 408")
+        assert visitor.ask(path.removesuffix("/test")).code == 200
+
+
+@pytest.mark.parametrize("path", ["/trace", "/debug", "/debug/test"])
+def test_without_the_link_no_form_is_taken(stranger: Client, path: str) -> None:
+    assert stranger.post(path, "rows=a").code == 403
 
 
 def _ended(connection: socket.socket) -> bool:

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import urllib.error
 import urllib.request
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import caesura as cz
+from caesura.events.page import Page
+from caesura.io.places import Place
+from caesura.plan import walk
 from caesura.spark import MemorySink, SparkQuery
 from caesura.spark.host.feedback import CheckpointFeedback
 from caesura.spark.host.host import make_job
+from caesura.spark.host.part import SparkPart
+from caesura.spark.host.replay import read_again_on_spark
+from caesura.spark.host.shape import shape_of_job
 
 
 class Played:
@@ -65,3 +74,36 @@ def test_a_query_is_watched_until_it_ends(tmp_path: Path, capsys: pytest.Capture
     query.stop()
     query.watch(every=0.01)
     assert "epoch 0" in capsys.readouterr().out
+
+
+def test_rows_between_steps_are_the_last_files_run_through_the_plan_here(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for number in (0, 1):
+        ts = list(range(number * 10, number * 10 + 10))
+        pq.write_table(pa.table({"ts": ts, "id": [t % 3 for t in ts]}), tmp_path / "in" / f"{number}.parquet")
+        _put(tmp_path, f"offsets/{number}", "v1", '{"conf": {}}', f'{{"logOffset": {number}}}')
+        path = (tmp_path / "in" / f"{number}.parquet").as_uri()
+        _put(
+            tmp_path,
+            f"sources/0/{number}",
+            "v1",
+            f'{{"path": "{path}", "timestamp": 1, "batchId": {number}}}',
+        )
+    clicks = cz.read.parquet(tmp_path / "in", time="ts", punctuate=cz.delay(5), name="clicks")
+    node = clicks.where("id > 0").group_by("id").tumbling(10).agg(n=cz.count()).node
+    job = make_job({"out": node}, 2, speculate="watermark", closes=False)
+    running: Any = Played()
+    query = SparkQuery(running, MemorySink(), [], CheckpointFeedback.of(job, {"out": node}), {"out": node})
+    query.planned = job.stages.outputs
+    query.reread = partial(read_again_on_spark, SparkPart(Place.of(tmp_path), Place.of(tmp_path)), job)
+    assert dict(query.replay(15).rows) == {"clicks": 15} and dict(query.replay().rows) == {"clicks": 20}
+    shown = query._stretch_rows()
+    steps = list(walk(*job.stages.outputs.values()))
+    counts = [sum(len(i) for i in shown.rows(n).items if isinstance(i, Page)) for n in range(len(steps))]
+    assert counts[:2] == [20, 13] and all(counts)
+    assert shape_of_job(job.stages, 2).steps[1].label == steps[1].step == "where"
+
+
+def _put(folder: Path, name: str, *lines: str) -> None:
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text("\n".join(lines))

@@ -71,7 +71,7 @@ class Console:
             methods = ["GET", "POST"] if own.answer is not None else ["GET"]
             routes.append(Route(own.path, partial(self.own, own), methods=methods))
             routes.append(Route(f"/stream{own.path}", partial(self.own_stream, own)))
-        answers = {404: self.missing, 405: self.missing, CaesuraError: self.failed}
+        answers = {404: self.missing, 405: self.missing, CaesuraError: self.failed, TimeoutError: self.slow}
         self.app = GuardedPages(Starlette(routes=routes, exception_handlers=answers), access)
 
     @property
@@ -188,6 +188,10 @@ class Console:
     async def missing(self, request: Request, error: Exception) -> Response:
         """There is no such page."""
         return _html(told("Not here", "There is no such page."), 404)
+
+    async def slow(self, request: Request, error: Exception) -> Response:
+        """A form did not come in time."""
+        return _html(told("Too slow", "The form did not come in time; send it again."), 408)
 
     async def failed(self, request: Request, error: Exception) -> Response:
         """What is watched cannot be read; why is told as it is."""

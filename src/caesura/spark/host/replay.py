@@ -7,14 +7,12 @@ of the last epochs. The sources are read by our own readers, so nothing is asked
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 
-from caesura.errors import looked_up
 from caesura.io.places import Place
 from caesura.io.sources.source import Source
 from caesura.plan import Node, Raw
-from caesura.plan.prune import prune
 from caesura.runtime.query.read_again import unrepeatable
 from caesura.runtime.query.recording import Recording
 from caesura.spark.host.lane_source import LANES
@@ -26,14 +24,11 @@ EPOCHS = 64
 """The files of so many of the last epochs are looked at."""
 
 
-def read_again_on_spark(
-    part: SparkPart, job: Job, nodes: Mapping[str, Node], *, rows: int, output: str
-) -> Recording:
-    """The last rows of every lane of every source, once more; one whose rows cannot be is refused."""
-    looked_up(nodes, output, "output", "replay")
+def read_again_on_spark(part: SparkPart, job: Job, node: Node, rows: int) -> Recording:
+    """The last rows of every lane of a plan's sources, once more; one whose rows cannot be is refused."""
     if job.recorded is not None:
-        return job.recorded.recording(prune(nodes)[output])
-    made = Recording(prune(nodes)[output], rows)
+        return job.recorded.recording(node)
+    made = Recording(node, rows)
     wanted = made.sources
     epoch = last_offsets(part.folder)
     entries = [entry for entry in offsets_of(part.folder, epoch) if not of_ours(entry)]

@@ -25,6 +25,7 @@ from caesura.io.sources.source import Source
 from caesura.misuse import renamed
 from caesura.plan import Node, Speculate, here
 from caesura.plan.duration import Duration, ticks
+from caesura.plan.prune import prune
 from caesura.punctuation import Intent
 from caesura.runtime.buckets.labels import OUT
 from caesura.runtime.durable.change import OnChange, check_choices
@@ -66,11 +67,14 @@ if TYPE_CHECKING:
 
     from caesura.console.web.own_page import OwnPage
     from caesura.console.web.server import ConsoleServer
+    from caesura.console.web.stretch_rows import StretchRows
     from caesura.runtime.metrics.endpoint import MetricsEndpoint
     from caesura.runtime.metrics.figures import Figures
     from caesura.runtime.query.recording import Recording
 
 Trigger = Literal["continuous", "available"] | str
+EDGE_ROWS = 200
+"""So many of the last rows of each lane are read again for pages that show the rows between steps."""
 log = logging.getLogger("caesura.spark")
 
 
@@ -110,8 +114,10 @@ class SparkQuery(Closing):
         """What the last epochs spent their seconds on, as far as somebody asked."""
         self.shape = PlanShape(())
         """Its plan, in words."""
-        self.reread: Callable[[int, str], Recording]
-        """Reads a stretch of its input again."""
+        self.planned = outputs
+        """The plan as it was cut."""
+        self.reread: Callable[[Node, int], Recording]
+        """Reads so many of its last rows again, for a plan over its sources."""
 
     def wait(self, seconds: int | None = None) -> bool:
         """Waits for the end. A failure in a worker is raised as one of ours.
@@ -633,7 +639,7 @@ class SparkQuery(Closing):
             self.shape,
             self._figures,
             "on Spark",
-            None,
+            self._stretch_rows().rows,
             speaker,
             self.outputs,
             tracer=lambda rows, assumed: self.replay().trace(rows, assume=assumed or None),
@@ -678,7 +684,14 @@ class SparkQuery(Closing):
 
             query.replay(rows=500).save_test("tests/test_speeds.py", stream="flow.py:speeds")
         """
-        return self.reread(rows, output or next(iter(self.outputs)))
+        chosen = output or next(iter(self.outputs))
+        looked_up(self.outputs, chosen, "output", "replay")
+        return self.reread(prune(self.outputs)[chosen], rows)
+
+    def _stretch_rows(self) -> StretchRows:
+        from caesura.console.web.stretch_rows import StretchRows
+
+        return StretchRows(self.planned, lambda output: self.reread(self.planned[output], EDGE_ROWS))
 
     def _repr_html_(self) -> str:
         return self.status()._repr_html_()
@@ -883,7 +896,8 @@ def launch(
     board = partial(saved_board, part.checkpoint) if away else lambda: target.board
     feedback = CheckpointFeedback.of(job, nodes)
     made = SparkQuery(query, target, epoch.failures, feedback, nodes, lease, name, board=board)
-    made.reread = lambda rows, output: read_again_on_spark(part, job, nodes, rows=rows, output=output)
+    made.planned = job.stages.outputs
+    made.reread = partial(read_again_on_spark, part, job)
     RUNNING[str(query.id)] = made
     return made
 
