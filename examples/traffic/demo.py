@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from data import FREEWAYS, STATIONS, arriving, generate
 from map_page import MapPage, SpeedMap
-from pipeline import speed_map
+from pipeline import live_map, speed_map
 from pyspark.sql import SparkSession
 
 import caesura as cz
@@ -109,7 +109,7 @@ def show_map(spark: SparkSession, folder: Path, *, open_page: bool) -> None:
     readings = arriving(folder, minutes=60)
     next(readings)
     sink = LiveMapSink(str(folder / "map"))
-    query = speed_map(folder).start(
+    query = live_map(folder).start(
         spark, sink=sink, checkpoint=folder / "checkpoint", output="marked", name="speed map", feedback=True
     )
     page = MapPage(sink.speeds, query.speaker()).own_page()

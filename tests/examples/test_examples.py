@@ -66,3 +66,21 @@ def test_feedback_keeps_the_traffic_map_live_and_zooming_in_saves_work(
     assert live["pace with feedback"]["useful"] > live["pace"]["useful"] >= live["union"]["useful"]
     everything, one = story["zoom"](table, tmp_path).values()
     assert all(one[what] < everything[what] for what in everything if what != "ms")
+
+
+def test_of_the_live_map_a_freeway_that_nobody_looks_at_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLES / "traffic"))
+    made = runpy.run_path(str(EXAMPLES / "traffic" / "data.py"))["arriving"](tmp_path, minutes=10)
+    assert sum(1 for _ in made) == 30
+    plans = runpy.run_path(str(EXAMPLES / "traffic" / "pipeline.py"))
+    live = plans["live_map"](tmp_path)
+    assert live.run().history == plans["speed_map"](tmp_path).run().history
+    query = live.query(output="marked")
+    for _ in range(6):
+        query.step()
+    query.assume("freeway <> 1")
+    query.run()
+    unread = {name: query.counters()[name].feedback.get("rows not read", 0) for name in ("sensors", "probes")}
+    assert unread["sensors"] > 2_000 and unread["probes"] > 200
