@@ -40,7 +40,10 @@ def binary() -> Path:
 
 
 class Server:
-    """A server with one bucket; `environment` is what a process needs to reach it."""
+    """A server with one bucket; `environment` is what a process needs to reach it.
+
+    It can be stopped and started again with all that it holds.
+    """
 
     def __init__(self) -> None:
         program = binary()
@@ -52,10 +55,13 @@ class Server:
             self._port = free.getsockname()[1]
         command = [str(program), "--access", KEY, "--secret", SECRET, "--port", f"127.0.0.1:{self._port}"]
         command += ["--quiet", "--keep-alive", "posix", "--sidecar", str(self._folder / "meta")]
-        with (self._folder / "log").open("w") as log:
-            self._running = subprocess.Popen(
-                [*command, str(self._folder / "data")], stdout=log, stderr=log, cwd=self._folder
-            )
+        self._command = [*command, str(self._folder / "data")]
+        self.start()
+
+    def start(self) -> None:
+        """Starts it, and waits until it answers."""
+        with (self._folder / "log").open("a") as log:
+            self._running = subprocess.Popen(self._command, stdout=log, stderr=log, cwd=self._folder)
         self._wait()
 
     @property
@@ -71,13 +77,13 @@ class Server:
                     return
             time.sleep(0.05)
         said = (self._folder / "log").read_text()[-300:]
-        self.stop()
+        self.__exit__(None, None, None)
         raise NotRunError(f"the server did not start: {said}")
 
     def stop(self) -> None:
+        """Stops it; what it holds stays."""
         self._running.kill()
         self._running.wait()
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     def __enter__(self) -> Server:
         return self
@@ -86,3 +92,4 @@ class Server:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
