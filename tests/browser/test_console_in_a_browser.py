@@ -158,6 +158,25 @@ def test_rows_are_traced_through_a_file(page: Any, shot: Any, tmp_path: Path) ->
         assert "def test_fast_says" in Path(kept.value.path()).read_text()
 
 
+def test_a_script_is_edited_and_previewed(page: Any, shot: Any, tmp_path: Path) -> None:
+    (tmp_path / "bids.csv").write_text("ts,item,price\n1,7,3\n12,7,5\n13,8,2\n")
+    text = f"CREATE STREAM bids FROM csv '{tmp_path}/bids.csv' (TIME ts) LIFETIME POINT;\n"
+    (tmp_path / "views.sql").write_text(text + "CREATE VIEW dear AS SELECT item FROM bids WHERE price > 2;\n")
+    page.set_default_timeout(60_000)
+    with ConsoleServer(_watched(f"{tmp_path / 'views.sql'}:dear")) as server:
+        page.goto(server.url)
+        page.get_by_role("link", name="SQL").click()
+        shown = page.get_by_label("The script").input_value()
+        page.get_by_label("The script").fill(shown.replace("price > 2", "prize > 2"))
+        page.get_by_role("button", name="Preview").click()
+        expect(page.get_by_role("status")).to_contain_text("views.sql:2", timeout=60_000)
+        page.get_by_label("The script").fill(shown.replace("> 2", "< 3"))
+        page.get_by_role("button", name="Preview").click()
+        expect(page.locator("table tbody")).to_contain_text("8", timeout=60_000)
+        shot("sql")
+        assert violations(page) == []
+
+
 def test_a_query_on_spark_is_watched_from_its_checkpoint(page: Any, shot: Any, tmp_path: Path) -> None:
     pytest.importorskip("pyspark", reason="not run: pyspark is not installed")
     rows = pa.table(

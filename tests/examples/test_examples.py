@@ -84,3 +84,4 @@ def test_of_the_live_map_a_freeway_that_nobody_looks_at_is_not_read(
     query.run()
     unread = {name: query.counters()[name].feedback.get("rows not read", 0) for name in ("sensors", "probes")}
     assert unread["sensors"] > 2_000 and unread["probes"] > 200
+    assert {name: source.rows_unread for name, source in query.status().sources.items()} == unread

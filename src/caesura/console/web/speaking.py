@@ -36,15 +36,16 @@ class Speaker(Protocol):
     def standing(self) -> list[str]: ...
 
 
-async def form_of(request: Request, max_bytes: int = MAX_FORM) -> dict[str, str]:
+async def form_of(request: Request, max_bytes: int | None = None) -> dict[str, str]:
     """The fields of a small form that comes in time."""
+    limit = MAX_FORM if max_bytes is None else max_bytes
     body = b""
     async with asyncio.timeout(PATIENCE):
         async for part in request.stream():
             body += part
-            if len(body) > max_bytes:
+            if len(body) > limit:
                 raise StreamError(
-                    f"a form has at most {max_bytes} bytes.", remedy="Say it in fewer words."
+                    f"a form has at most {limit} bytes.", remedy="Say it in fewer words."
                 ).at("console", here())
     fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=16)
     return {name: values[0] for name, values in fields.items()}

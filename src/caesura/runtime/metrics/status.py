@@ -184,7 +184,17 @@ def status_of(cells: Iterable[Cell], epoch: int) -> Status:
 def _source_status(ingress: SourceIngress) -> SourceStatus:
     latest = max((lane.top for lane in ingress.lanes.lanes.values()), default=MIN_TIME)
     late, dropped = ingress.table.count, ingress.table.dropped
-    return SourceStatus(ingress.counters.rows_in, late, latest, ingress.bound, late_dropped=dropped)
+    spared = ingress.counters.feedback
+    return SourceStatus(
+        ingress.counters.rows_in,
+        late,
+        latest,
+        ingress.bound,
+        rows_unread=spared.get("rows not read", 0),
+        bytes_unread=spared.get("bytes not read", 0),
+        rows_first=spared.get("rows read first", 0),
+        late_dropped=dropped,
+    )
 
 
 def log_epoch(status: Status, epoch: int, seconds: float, query: str) -> None:
