@@ -7,7 +7,7 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING, Any
 
-from caesura.errors import StreamError
+from caesura.errors import StreamError, here
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,6 +56,7 @@ def session(
 
         spark = cz.session("speeds", master="local[4]")
     """
+    _refuse_connect()
     from pyspark import SparkConf
     from pyspark.sql import SparkSession
 
@@ -73,6 +74,19 @@ def session(
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
+
+
+def _refuse_connect() -> None:
+    """Stops where this process has Spark Connect: there is one kind of session in a process."""
+    if not any(name in os.environ for name in ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED")):
+        return
+    where = os.environ.get("SPARK_REMOTE", "").partition(";")[0] or "a Spark Connect server"
+    raise StreamError(
+        f"this process works with {where}, and cz.session() would start a Spark of its own beside it.",
+        remedy="Give start(...) the session that you have: SparkSession.builder.remote(...).getOrCreate(); "
+        "its settings are the server's. For a Spark of its own unset SPARK_REMOTE, in a new process.",
+        place=here(),
+    )
 
 
 DEFAULTS = {
@@ -102,7 +116,7 @@ def _launch_quietly(conf: Any) -> None:
     from pyspark import SparkContext
     from pyspark.java_gateway import launch_gateway
 
-    if SparkContext._gateway is not None or "SPARK_REMOTE" in os.environ:
+    if SparkContext._gateway is not None:
         return
     handle, path = tempfile.mkstemp(prefix="caesura-spark-", suffix=".log")
     os.environ["CAESURA_SPARK_LOG"] = path
