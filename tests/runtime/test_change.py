@@ -207,6 +207,15 @@ def test_a_plan_whose_final_rows_are_the_same_goes_on_in_its_generation(tmp_path
     assert not (tmp_path / "out" / "_generation-2").exists()
 
 
+@pytest.mark.parametrize("output", ["final", "marked"])
+def test_changes_become_another_output_in_their_place(output, tmp_path):
+    stopped(tmp_path, 3)
+    query(tmp_path, "old", output=output, on_change="rebuild").run()
+    put(tmp_path, 3, 3)
+    query(tmp_path, "old", output=output).run()
+    assert rows_of(tmp_path, "old", output) == rows_wanted(tmp_path, "old", output)
+
+
 def test_other_columns_begin_a_new_generation(tmp_path):
     stopped(tmp_path, 5)
     more = (

@@ -25,8 +25,8 @@ from caesura.spark.host.part import SparkPart
 SCHEMA = pa.schema([("t", pa.int64()), ("id", pa.int64()), ("v", pa.int64())])
 
 
-def read(folder: Path, lag: int = 4) -> Stream:
-    return cz.read.parquet(folder / "in", time="t", punctuate=cz.delay(lag), name="in")
+def read(folder: Path, lag: int = 4, name: str = "in") -> Stream:
+    return cz.read.parquet(folder / name, time="t", punctuate=cz.delay(lag), name=name)
 
 
 PLANS = {
@@ -38,6 +38,19 @@ PLANS = {
     "stages": lambda f: (
         read(f).group_by("id").tumbling(10).agg(n=cz.count()).group_by("n").tumbling(20).agg(id=cz.max("id"))
     ).select("id", "n"),
+    "named": lambda f: (
+        read(f).where(col("v") > 2).group_by("id").tumbling(10).agg(n=cz.count()).named("tens")
+    ),
+    "source": lambda f: (
+        read(f)
+        .select("id", "v")
+        .union(read(f, name="more").select("id", "v"))
+        .where(col("v") > 2)
+        .group_by("id")
+        .tumbling(10)
+        .agg(n=cz.count())
+    ),
+    "column": lambda f: read(f).where(col("v") > 2).group_by("id").tumbling(10).agg(n=cz.sum("w")),
 }
 
 
@@ -75,9 +88,10 @@ def held(folder: Path, plan: str | Stream) -> History:
 def wanted(folder: Path, plan: str, output: Any = "changes") -> History:
     """The history of a plan that was never changed, in this process, file after file."""
     other = folder / f"ordered {uuid.uuid4().hex}"
-    (other / "in").mkdir(parents=True)
-    for file in (folder / "in").iterdir():
-        shutil.copy(file, other / "in" / f"{9 - int(file.stem)}.parquet")
+    for name in ("in", "more"):
+        (other / name).mkdir(parents=True)
+        for file in (folder / name).iterdir() if (folder / name).exists() else ():
+            shutil.copy(file, other / name / f"{9 - int(file.stem)}.parquet")
     alone = PLANS[plan](other).query(checkpoint=f"memory://{other.name}", every="1h", output=output)
     alone.run()
     return History.of(alone.take("out"), alone.outputs["out"].schema)
@@ -101,6 +115,42 @@ def test_a_rebuilt_history_is_that_of_the_new_plan_on_all_input(spark: Any, tmp_
     assert held(tmp_path, "stages") == wanted(tmp_path, "stages")
     assert not (tmp_path / "cp" / "state").exists()
     assert not (tmp_path / "cp" / "plan-2").exists()
+
+
+def widen(folder: Path, number: int) -> None:
+    """Gives the rows of a file a column more."""
+    file = folder / "in" / f"{9 - number}.parquet"
+    rows = pq.read_table(file)
+    pq.write_table(
+        rows.append_column("w", pa.array([2 * v for v in rows["v"].to_pylist()], pa.int64())), file
+    )
+    os.utime(file, (1_700_000_000 + number,) * 2)
+
+
+@pytest.mark.skipif(not os.environ.get("CAESURA_SEARCH"), reason="six starts, for make soak")
+def test_names_columns_buckets_sources_and_output_change_on_one_checkpoint(
+    spark: Any, buckets: Any, tmp_path: Path
+) -> None:
+    put(tmp_path, 0)
+    run(tmp_path, spark, "old")
+    put(tmp_path, 1)
+    widen(tmp_path, 1)
+    run(tmp_path, spark, "named")
+    assert held(tmp_path, "named") == wanted(tmp_path, "named")
+    buckets(3)
+    with pytest.raises(StreamError, match="2 buckets; this session has 3"):
+        run(tmp_path, spark, "named")
+    run(tmp_path, spark, "named", on_change="rebuild")
+    assert held(tmp_path, "named") == wanted(tmp_path, "named")
+    widen(tmp_path, 0)
+    run(tmp_path, spark, "column", on_change="rebuild")
+    assert held(tmp_path, "column") == wanted(tmp_path, "column")
+    put(tmp_path, 0, "more")
+    with pytest.raises(StreamError, match="belongs to another plan"):
+        run(tmp_path, spark, "source")
+    final = {"output": "final", "on_change": "rebuild", "final_rows": "new_generation"}
+    run(tmp_path, spark, "source", **final)
+    assert held(tmp_path, "source") == wanted(tmp_path, "source", "final")
 
 
 def test_a_switch_that_is_cut_off_is_taken_up_again(spark: Any, tmp_path: Path, monkeypatch: Any) -> None:
