@@ -1,7 +1,7 @@
-"""How cost grows: with events, with keys, with windows a row; CPU seconds, in one plot with ``--plot``.
+"""How cost grows: with events, keys, windows a row and buckets; CPU seconds, in one plot with ``--plot``.
 
 Where cost is a straight line through the origin, seconds for one unit of work stay the same: an event of
-Y1, a bid of NEXMark's q5, an event by so many keys, an event in so many windows.
+Y1, a bid of NEXMark's q5, an event by so many keys, in so many windows, in a plan cut into so many buckets.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from benchmarks.y1_data import ads, views
 
 Case = Iterator[tuple[int, int, cz.Stream]]
 """How much of what grows, how many units of work, and the stream to run."""
-COLOURS = ("#1b6ca8", "#c0392b", "#2e7d32", "#8e44ad")
+COLOURS = ("#1b6ca8", "#c0392b", "#2e7d32", "#8e44ad", "#b9770e")
 
 
 def y1(largest: int) -> Case:
@@ -52,12 +52,27 @@ def windows(largest: int) -> Case:
         yield count, events, stream
 
 
-CASES: dict[str, Callable[[int], Case]] = {"y1": y1, "q5": q5, "keys": keys, "windows": windows}
+def buckets(largest: int) -> Case:
+    events = largest // 100
+    spread = np.random.default_rng(1).integers(0, max(1, events // 10), events)
+    stream = cz.from_arrow(pa.table({"t": np.arange(events), "k": spread}), time="t")
+    for count in (1, 2, 4, 8, 16, 32, 64):
+        yield count, events, stream.group_by("k").tumbling(events).agg(n=cz.count())
+
+
+CASES: dict[str, Callable[[int], Case]] = {
+    "y1": y1,
+    "q5": q5,
+    "keys": keys,
+    "windows": windows,
+    "buckets": buckets,
+}
 SAID = {
     "y1": "Y1, by events",
     "q5": "q5's counts, by events",
     "keys": "a count, by keys",
     "windows": "a sum, by windows a row",
+    "buckets": "a count, by buckets",
 }
 
 
@@ -72,7 +87,8 @@ def main(arguments: list[str]) -> None:
     lines: dict[str, list[tuple[int, float]]] = {}
     for name in options.only.split(",") if options.only else CASES:
         for size, work, stream in CASES[name](options.events):
-            spent = measured(lambda s=stream: s.run(output="final"))
+            threads = size if name == "buckets" else 1
+            spent = measured(lambda s=stream, n=threads: s.run(output="final", threads=n))
             lines.setdefault(SAID[name], []).append((size, 1e9 * spent / work))
             report.add(f"{name} {size:,}", cpu_s=round(spent, 3), ns_each=round(1e9 * spent / work, 1))
     if options.plot:

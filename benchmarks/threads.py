@@ -26,7 +26,7 @@ from caesura.events import Page
 from caesura.ops.input import Input
 from caesura.plan import Properties
 from caesura.punctuation import cti
-from caesura.runtime.query.result import query_of
+from caesura.runtime.query.result import Output, query_of
 
 WAITED = 0.0003
 """Seconds beyond its sleep after which a sample counts as one that found the lock held."""
@@ -123,14 +123,19 @@ def lock_share(run: Callable[[], object]) -> float:
 
 
 def small_pages(report: Report, pages: int = 5_000) -> None:
-    """Pages of a few events through a filter, hopping windows and final delivery, in CPU time."""
-    for size in (1, 256, 4096):
-        some = pages if size < 4096 else pages // 10
-        micros = np.array([page_seconds(size, some) * 1e6 for _ in range(5)])
-        report.add(f"page_{size}", size / np.median(micros) * 1e6, us=round(float(np.median(micros)), 1))
+    """Pages of a few events through a filter, hopping windows and delivery, in CPU time."""
+    asked: list[tuple[Output, int]] = [
+        *(("final", size) for size in (1, 256, 4096)),
+        *(("changes", size) for size in (1, 256)),
+    ]
+    for output, size in asked:
+        some = pages if output == "final" and size < 4096 else pages // 10
+        micros = np.array([page_seconds(size, some, output) * 1e6 for _ in range(5)])
+        name = f"page_{size}" if output == "final" else f"page_{size}_{output}"
+        report.add(name, size / np.median(micros) * 1e6, us=round(float(np.median(micros)), 1))
 
 
-def page_seconds(size: int, pages: int) -> float:
+def page_seconds(size: int, pages: int, output: Output) -> float:
     """CPU seconds of a page, on the average, after the first hundred; a window closes with every fiftieth."""
     random = np.random.default_rng(6)
     count = size * (pages + 100)
@@ -140,7 +145,7 @@ def page_seconds(size: int, pages: int) -> float:
     rows = cz.Stream(Input(label="rows", payload=payload.schema, known=known))
     hop = 50 * size
     means = rows.where(col("v") > 0.1).group_by("key").hopping(2 * hop, every=hop).agg(mean=cz.avg("v"))
-    query = query_of(means.node, "final", None, None)
+    query = query_of(means.node, output, None, None)
     parts = [slice(start, start + size) for start in range(0, count, size)]
     given = [(Page(le[p], le[p] + 1, payload.slice(p.start, size)), cti(p.stop - 1)) for p in parts]
     began = 0.0
