@@ -67,7 +67,7 @@ kafka: $(READY) ## a Kafka broker of one node at localhost:9092 (PORT=...), unti
 DEPTH ?= 4
 LONG = CAESURA_SEARCH=1 CAESURA_DEPTH=$(DEPTH) CAESURA_CONTRACT_PLANS=2000 CAESURA_CONTRACT_TICKS=400 CAESURA_KILLS=20
 
-soak: $(READY) ## the long forms: searches DEPTH times as deep, 2,000 drawn plans and SQL queries, drawn faults
+soak: $(READY) ## the long forms: searches DEPTH times as deep, 2,000 drawn plans and SQL queries, drawn faults, a day of events
 	@status=0; \
 	$(LONG) $(PY) -m pytest -n 2 --dist loadscope --no-loadscope-reorder tests/contracts tests/feedback tests/laws tests/runtime \
 	  tests/windows tests/udm tests/qre tests/fixpoint tests/consistency tests/api tests/testing tests/sql tests/security || status=1; \
