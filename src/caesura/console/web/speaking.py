@@ -44,9 +44,9 @@ async def form_of(request: Request, max_bytes: int | None = None) -> dict[str, s
         async for part in request.stream():
             body += part
             if len(body) > limit:
-                raise StreamError(
-                    f"a form has at most {limit} bytes.", remedy="Say it in fewer words."
-                ).at("console", here())
+                raise StreamError(f"a form has at most {limit} bytes.", remedy="Say it in fewer words.").at(
+                    "console", here()
+                )
     fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=16)
     return {name: values[0] for name, values in fields.items()}
 
