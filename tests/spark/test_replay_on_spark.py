@@ -36,6 +36,7 @@ def test_the_last_rows_that_were_read_are_looked_into(spark: Any, tmp_path: Path
             from served_console import Client
 
             visitor = Client(server).follow_link()
+            edge = visitor.ask("/?look=edge-0-1").body
             page = visitor.post("/debug", urlencode({"what": "compare", "rows": "ts = 25"})).body
     assert [
         t for raws in stretch.raws.values() for raw in raws for t in raw.batch.column("ts").to_pylist()
@@ -46,6 +47,7 @@ def test_the_last_rows_that_were_read_are_looked_into(spark: Any, tmp_path: Path
         f"row {t} of 'clicks'" for t in (10, 13, 16, 19)
     }
     assert "only without" in page
+    assert "read again and run through the plan here" in edge and "<td>29</td>" in edge
 
 
 def test_rows_of_a_dataframe_are_recorded_or_refused_by_name(spark: Any, tmp_path: Path) -> None:

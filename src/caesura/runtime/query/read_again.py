@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from caesura.errors import CaesuraError, StreamError
+from caesura.errors import CaesuraError, PlanError, StreamError
 from caesura.io.sources.protocol import Offsets
 from caesura.io.sources.source import Source
-from caesura.plan import Node, Raw, walk
+from caesura.plan import Node, Raw, here, walk
 from caesura.runtime.query.recording import Recording
 
 
@@ -24,7 +24,7 @@ def read_again(node: Node, ends: Mapping[str, Offsets], *, rows: int) -> Recordi
 
     A source whose rows cannot be read again is refused, and so is an input that is fed.
     """
-    made = Recording(node, rows)
+    made = Recording(node, check_rows(rows))
     for source in replayable(node):
         end = dict(ends.get(source.fingerprint, {}))
         earliest = source.reader.earliest()
@@ -37,10 +37,17 @@ def read_again(node: Node, ends: Mapping[str, Offsets], *, rows: int) -> Recordi
 
 def read_first(node: Node, *, rows: int) -> Recording:
     """The first rows of every source of a plan."""
-    made = Recording(node, rows)
+    made = Recording(node, check_rows(rows))
     for source in replayable(node, on_spark=True):
         made.raws[source.fingerprint] = list(first_rows(source.reader.sample(rows), rows))
     return made
+
+
+def check_rows(rows: int) -> int:
+    """Refuses a stretch that has no rows."""
+    if rows < 1:
+        raise PlanError(f"a stretch of {rows} rows has none.", remedy="Give 1 or more.").at("replay", here())
+    return rows
 
 
 def replayable(node: Node, *, on_spark: bool = False) -> Iterator[Source]:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from caesura.io.places import Place
 from caesura.io.sources.source import Source
 from caesura.plan import Node, Raw
-from caesura.runtime.query.read_again import unrepeatable
+from caesura.runtime.query.read_again import check_rows, unrepeatable
 from caesura.runtime.query.recording import Recording
 from caesura.spark.host.lane_source import LANES
 from caesura.spark.host.part import SparkPart, of_ours
@@ -28,7 +28,7 @@ def read_again_on_spark(part: SparkPart, job: Job, node: Node, rows: int) -> Rec
     """The last rows of every lane of a plan's sources, once more; one whose rows cannot be is refused."""
     if job.recorded is not None:
         return job.recorded.recording(node)
-    made = Recording(node, rows)
+    made = Recording(node, check_rows(rows))
     wanted = made.sources
     epoch = last_offsets(part.folder)
     entries = [entry for entry in offsets_of(part.folder, epoch) if not of_ours(entry)]
