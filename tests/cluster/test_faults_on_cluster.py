@@ -182,7 +182,7 @@ DRAWN: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("chunk", "name"), enumerate(NAMES, start=1))
+@pytest.mark.parametrize(("chunk", "name"), list(enumerate(NAMES, start=1)))
 def test_an_epoch_that_a_fault_befalls_is_that_of_an_undisturbed_run(
     life: ClusterLife, undisturbed: Scene, chunk: int, name: str
 ) -> None:
