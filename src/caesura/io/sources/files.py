@@ -13,7 +13,7 @@ the first (or of the schema given), in types that fit; a file that does not is n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -27,6 +27,7 @@ from caesura.io.ingress.clock import to_ticks
 from caesura.io.places import Place
 from caesura.io.sources.formats import CSV, JSON, PARQUET, Format, for_columns, looks_like
 from caesura.io.sources.memory import BATCH, in_lane
+from caesura.io.sources.passed import PassedFiles, differs
 from caesura.io.sources.protocol import Offsets, Reader
 from caesura.io.sources.pruning import Pruning, ValueRange
 from caesura.io.sources.row_groups import Groups, RowGroupRange, unread, wanted_first
@@ -56,6 +57,7 @@ class FileReader(Reader):
         batch_size: int = BATCH,
     ) -> None:
         self.path = Place.of(path)
+        self._passed = PassedFiles()
         self.format = format if schema is None else for_columns(format, schema)
         self.batch_size = batch_size
         self._batch_bytes: int | None = None
@@ -110,10 +112,24 @@ class FileReader(Reader):
             return None
         return {0: sum(self._open(file, self.format.rows) for file in self.files())}
 
+    def passed(self, offsets: Offsets) -> Mapping[str, int]:
+        return self._passed.up_to(offsets.get(0, 0))
+
+    def displaced(self, passed: Mapping[str, int]) -> str:
+        if not passed or not differs(passed, (file.name for file in self.files())):
+            return ""
+        return f"in '{self.path}' files were put before those that were read, or some of these are gone"
+
+    def _coming_by(self) -> Iterator[tuple[Place, PassedFiles]]:
+        """The files in reading order; whoever reads says at which row each begins."""
+        self._passed = passed = PassedFiles()
+        return ((file, passed) for file in self.files())
+
     def read(self, offsets: Offsets) -> Iterator[Raw]:
         skip = offsets.get(0, 0)
         offset = 0
-        for file in self.files():
+        for file, passed in self._coming_by():
+            passed.add(file.name, offset)
             if self.format.rows is not None and skip > offset:
                 rows = self._open(file, self.format.rows)
                 if offset + rows <= skip:
@@ -143,7 +159,8 @@ class FileReader(Reader):
     def _parts(self, offsets: Offsets, time: str) -> Iterator[RowGroupRange]:
         """What is left to read of the files, in their order."""
         start = 0
-        for file in self.files():
+        for file, passed in self._coming_by():
+            passed.add(file.name, start)
             opened: Groups = self._open(file, lambda f: Groups(f, self.schema))
             left = unread(offsets, start, opened.rows) < opened.rows
             if left:

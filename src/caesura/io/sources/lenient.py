@@ -97,7 +97,8 @@ class LenientFileReader(FileReader):
 
     def read(self, offsets: Offsets) -> Iterator[Raw]:
         skip, start = offsets.get(0, 0), 0
-        for file in self.files():
+        for file, passed in self._coming_by():
+            passed.add(file.name, start)
             rows = self._rows_before(file, skip - start)
             end = start + (rows or 0)
             for raw in self._given(file, fresh=start >= skip) if rows is None else ():

@@ -198,6 +198,14 @@ class Reader(ABC):
         """Why its rows cannot be read from their beginning, as of now; empty where they can."""
         return ""
 
+    def passed(self, offsets: Offsets) -> Mapping[str, int]:
+        """What else is saved with offsets, to find out whether they still mean the same rows."""
+        return {}
+
+    def displaced(self, passed: Mapping[str, int]) -> str:
+        """Why saved offsets no longer mean the rows that they did; empty where they do."""
+        return ""
+
     def saved(self, offsets: Offsets) -> None:
         """Takes note that a query goes on from these offsets, whatever happens: what lies before may go."""
         return

@@ -18,7 +18,7 @@ from caesura.io.sinks.protocol import Sink, TableSink
 from caesura.io.sources.source import Source
 from caesura.plan import NOTHING_NOW, Node, SourceBatch
 from caesura.runtime.durable.corrections import FinalRows, correction, form_of, settle
-from caesura.runtime.graph.source_reader import CLOCK, SourceReader
+from caesura.runtime.graph.source_reader import SourceReader, check_passed, lanes_of
 
 if TYPE_CHECKING:
     from caesura.runtime.query.assembly import Assembly
@@ -84,8 +84,8 @@ class ReadAgain:
 
     def __init__(self, reader: SourceReader, position: Mapping[str, int]) -> None:
         assert isinstance(reader.node, Source)
-        self._reader = reader
-        self._ends = {int(lane): at for lane, at in position.items() if lane != CLOCK and at}
+        self._reader, self._source, self._position = reader, reader.node, position
+        self._ends = {lane: at for lane, at in lanes_of(position).items() if at}
         reader.replay(_up_to(reader.node, self._ends))
 
     def check(self) -> None:
@@ -97,6 +97,7 @@ class ReadAgain:
                     f"beyond row {got} can be read again.",
                     remedy="Put back what was read; or start with a new checkpoint and a new sink.",
                 )
+        check_passed(self._source, self._position)
 
 
 def _up_to(source: Source, ends: Mapping[int, int]) -> Iterator[SourceBatch]:

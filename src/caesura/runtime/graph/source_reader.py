@@ -13,6 +13,7 @@ import pyarrow as pa
 from caesura.errors import StreamError
 from caesura.events.item import Item
 from caesura.io.sources.memory import TableReader
+from caesura.io.sources.passed import FILES, NAMES
 from caesura.io.sources.protocol import Reader, close
 from caesura.io.sources.pruning import Pruning
 from caesura.io.sources.python_rows import LIVE_BATCH
@@ -55,6 +56,8 @@ class SourceReader:
         self._ended = False
         self.clock = 0
         """The last reading of the clock that entered."""
+        self._passed: Mapping[str, int] = {}
+        """What the source said of the rows before its offsets, where it was left."""
         self.pruning: Pruning | None = None
         self.recorders: list[Callable[[str, Raw], None]] = []
         """Take what is read, where a stretch of it is recorded."""
@@ -75,15 +78,17 @@ class SourceReader:
     def position(self) -> dict[str, int]:
         """Where it stands, as it is saved: the offset of each lane, and the last reading of the clock."""
         lanes = {str(lane): at for lane, at in self.offsets.items()}
-        return lanes | ({CLOCK: self.clock} if self.clock else {})
+        return {**lanes, **({CLOCK: self.clock} if self.clock else {}), **self._passed_now()}
 
     def seek(self, position: Mapping[str, int]) -> None:
         """Goes on from where it stood; what lies there no longer is refused."""
         self.clock = position.get(CLOCK, 0)
-        self.offsets = {int(lane): at for lane, at in position.items() if lane != CLOCK}
+        self.offsets = lanes_of(position)
         self.close()
+        self._passed = {name: at for name, at in position.items() if name in (FILES, NAMES)}
         if isinstance(self.node, Source):
             check_position(self.node, self.offsets)
+            check_passed(self.node, self._passed)
 
     def enlarge(self, rows: int) -> None:
         """Reads batches of about so many rows, where the source leaves the choice."""
@@ -93,9 +98,14 @@ class SourceReader:
     def close(self) -> None:
         """Releases what reading holds open; it is opened again where it is read on."""
         if self._rows is not None:
+            self._passed = self._passed_now()
             close(self._rows)
         self._rows = self._next = None
         self._ended = False
+
+    def _passed_now(self) -> Mapping[str, int]:
+        own = self.node.reader.passed(self.offsets) if isinstance(self.node, Source) else {}
+        return own or self._passed
 
     def replay(self, rows: Iterator[SourceBatch]) -> None:
         """Reads these first, which are rows of its beginning."""
@@ -189,6 +199,7 @@ class SourceReader:
 
     def _opened(self) -> Iterator[SourceBatch]:
         if isinstance(self.node, Source):
+            check_passed(self.node, self._passed)
             wanted = self._wanted if self.reorders else None
             self.pruning = self.node.pruned_by(self._ignored, wanted, self._top)
             return self.node.read(self.offsets, self.pruning)
@@ -310,6 +321,21 @@ def refused_by(cells: Iterable[Cell]) -> dict[str, pa.Table]:
         if table is not None:
             tables[cell.node.fed or cell.label] = table
     return tables
+
+
+def lanes_of(position: Mapping[str, int]) -> dict[int, int]:
+    """The offset of each lane in a position that was saved."""
+    return {int(lane): at for lane, at in position.items() if lane not in (CLOCK, FILES, NAMES)}
+
+
+def check_passed(source: Source, passed: Mapping[str, int]) -> None:
+    """Refuses to go on where rows have other numbers than when they were read."""
+    if reason := source.reader.displaced(passed):
+        raise StreamError(
+            f"{reason}: rows would be left out or read twice.",
+            remedy="Put the files back as they were, and name new ones so that they sort behind; "
+            "or start anew without the saved state.",
+        ).at(source.step, source.place)
 
 
 def check_position(source: Source, offsets: Mapping[int, int]) -> None:
