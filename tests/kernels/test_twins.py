@@ -249,6 +249,7 @@ def test_every_call_of_a_kernel_gives_what_its_twin_gives(
             ran(stream.query(output=("changes", "final", "marked")[seed % 3]))
         both = points(seed)
         ran(both.join(both.select("id", w=col("v")), on="id").query(claims=cz.heeding()))
+        both.group_by("id").tumbling(7).agg(mean=cz.avg("v"), skewed=True).run(threads=2)
     assert set(kernels()) - reached(checked.seen) <= RARE
     assert len(checked.seen) > 25
 

@@ -13,7 +13,7 @@ from caesura.errors import PlanError
 from caesura.ops.aggregate.kinds import KINDS, Aggregate, result_type
 from caesura.testing.oracles.aggregates import ORACLES, TIMED
 
-SHARES = {"whole_sum", "sketch", "merged_sketches"}
+SHARES = {"whole_sum", "sketch", "merged_sketches", "float_sums", "merged_float_sums"}
 WRITTEN = sorted(set(KINDS) - SHARES)
 NUMERIC = (
     "sum",
