@@ -67,7 +67,8 @@ class Life:
     def __init__(self, scene: Scene, drawn: random.Random, outside: Any = None) -> None:
         self.scene, self.drawn, self.outside = scene, drawn, outside
         """``outside`` is the broker or the store, where a fault stops it."""
-        self.env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        kept = {name: own for name, own in os.environ.items() if not name.startswith("SPARK")}  # a client's
+        self.env = {**kept, "PYTHONPATH": os.pathsep.join(sys.path)}
         self.buckets, self.starts = 2, 0
         self.settings: dict[str, str] = {}
         """Of the session, beside its own."""
