@@ -9,11 +9,16 @@ import pytest
 
 import caesura as cz
 
+SECOND = {"test_change_on_spark"}
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With two processes, one has the session and the other the tests that start Spark by themselves."""
+    """With two processes, one has the session and the other the tests that start Spark by themselves.
+
+    So that both take as long, the second has a session too, for some of the others.
+    """
     for item in items:
-        shared = "spark" in getattr(item, "fixturenames", ())
+        shared = "spark" in getattr(item, "fixturenames", ()) and item.path.stem not in SECOND
         item.add_marker(pytest.mark.xdist_group("shared" if shared else "alone"))
 
 
