@@ -60,6 +60,7 @@ class Case(NamedTuple):
     query: Query
     of: data.Data
     ticks: Any
+    every: int | None
 
     def run(self, kernel: Any = "generated") -> Any:
         """Everything once, by a fresh evaluator: (times, answers)."""
@@ -68,14 +69,14 @@ class Case(NamedTuple):
     def head(self, events: int) -> Case:
         """The first events."""
         few = data.Data(self.of.batch.slice(0, events), self.of.time[:events])
-        return case_of(self.query, few, None if self.ticks is None else int(self.ticks[1] - self.ticks[0]))
+        return case_of(self.query, few, self.every)
 
 
 def case_of(query: Query, of: data.Data, every: int | None) -> Case:
     """The query over the data, with ticks up to the end of the last event's period."""
     last = int(of.time[-1])
     ticks = None if every is None else Weaver(every).due(last - last % (every or 1) + (every or 1), of.time)
-    return Case(query, of, ticks)
+    return Case(query, of, ticks, every)
 
 
 def seconds(work: Callable[[], Any]) -> float:
