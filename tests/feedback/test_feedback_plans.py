@@ -6,6 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+import pytest
 from depth import examples
 from feedback_laws import check_feedback_laws, covers, patterns
 from hypothesis import HealthCheck, given, settings
@@ -15,9 +16,11 @@ import caesura as cz
 from caesura import Stream, col
 from caesura.events import History, Item, violations
 from caesura.events.history import Row
+from caesura.feedback import worth
 from caesura.ops.input import Input
 from caesura.plan import Node, walk
 from caesura.runtime import Query
+from caesura.runtime.feedback import at_step
 from caesura.testing.case import LABELS, LawCase
 from caesura.testing.oracles.rows import Rows
 from caesura.testing.spec import InputSpec
@@ -100,6 +103,17 @@ def test_law_6_holds_on_drawn_plans(seed: int, data: st.DataObject) -> None:
 
     case = LawCase(f"plan {seed}", build=build, oracle=undisturbed(build), inputs=(SPEC, SPEC))
     check_feedback_laws(case, data)
+
+
+@OPEN
+@given(st.integers(0, 1 << 30), st.data())
+def test_law_6_holds_where_guards_rest_and_wake(seed: int, data: st.DataObject) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(worth, "TRIAL", 1)
+        patch.setattr(worth, "LOOK_PAGE", 10**9)  # no guard ever pays
+        for room in (worth, at_step):
+            patch.setattr(room, "SELDOM", 2)
+        test_law_6_holds_on_drawn_plans.hypothesis.inner_test(seed, data)  # type: ignore[attr-defined]
 
 
 @OPEN

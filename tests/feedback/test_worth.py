@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from feedback_streams import counted, stream
+from feedback_streams import ANY, counted, stream
 
 import caesura as cz
 from caesura import Pattern, Stream, col
@@ -80,6 +80,17 @@ def test_a_page_that_vanishes_spares_all_steps_below() -> None:
     assert counted(told(plan, Pattern(id=ge(0)), rows=3))["input"]["stopped at the output"] == PAGES * 3
 
 
+def test_a_guard_rests_though_rows_may_be_taken_back_but_not_while_it_keeps_some() -> None:
+    plan = stream("a", ANY, id="int").where(col("id") >= 0)
+    idle, keeping = (plan.query(speculate="watermark") for _ in range(2))
+    idle.assume(Pattern(id=1000))
+    keeping.assume(Pattern(id=7))
+    assert fed(idle, 0, [1, 7], PAGES) == [2] * PAGES
+    assert idle.cell("out").responder is not None
+    assert idle.cell("out").awake is None
+    assert fed(keeping, 0, [1, 7], PAGES) == [1] * PAGES
+
+
 def test_the_same_run_decides_alike() -> None:
     plan = stream(id="int").where(col("id") >= 0)
     first, second = (told(plan, Pattern(id=ge(400))).take("out") for _ in range(2))
@@ -101,13 +112,13 @@ def test_a_guard_pays_again_when_more_is_stopped() -> None:
 
 def test_guards_that_rest_sleep_through_punctuation_that_is_not_the_end() -> None:
     plan = stream(id="int").where(col("id") >= 0)
-    query = told(plan, Pattern(id=7))
-    resting = query.cell("out")
-    resting.awake = None
-    for item, wakes in ((definite(id=9), False), (definite(), True)):
-        resting.feedback._rest = 5
-        resting.feedback.passed(item)
-        assert (resting.awake is not None) == wakes
+    query = plan.query(speculate="watermark")
+    query.assume(Pattern(id=7))
+    fed(query, 0, [1, 2, 7, 3], TRIAL + 2)
+    for item, wakes in ((definite(id=9), False), (cti(TRIAL), False), (definite(), True)):
+        query.feed("a", item)
+        query.run()
+        assert (query.cell("out").awake is not None) == wakes
 
 
 def test_punctuation_on_time_does_not_look_at_feedback_on_other_columns(

@@ -195,8 +195,9 @@ class Guard:
 
     @property
     def weighed(self) -> Worth | None:
-        """Its account, where it may be left out; rows that are stopped for a reason are always looked for."""
-        return None if self.required or self.why or self.bag is not None else self.worth
+        """Its account, where it may be left out: not while a retract may name a row that was stopped, and not
+        where rows are stopped for a reason."""
+        return None if self.required or self.why or self.holds_rows else self.worth
 
     def rests(self, above: Guard | None) -> bool:
         """Whether it need not look: it does not pay, or one above that does not would stop as much."""
@@ -209,7 +210,12 @@ class Guard:
     @property
     def idle(self) -> bool:
         """Whether it lets everything pass."""
-        return not self.active and (self.bag is None or self.bag.rows.live == 0)
+        return not self.active and not self.holds_rows
+
+    @property
+    def holds_rows(self) -> bool:
+        """Whether it keeps rows that a retract may still name."""
+        return self.bag is not None and self.bag.rows.live > 0
 
     @property
     def size(self) -> int:

@@ -29,8 +29,7 @@ class StepGuards:
         self.output = Guard(node.schema, given)
         self.closing = Guard(node.schema, given)
         """What stays suppressed after a withdrawal, until punctuation closes it."""
-        bags = [guard.bag for guard in (*self.inputs, self.output, self.closing)]
-        self._bags = [bag for bag in bags if bag is not None]
+        self._keeping = [g for g in (*self.inputs, self.output, self.closing) if g.bag is not None]
 
     def weigh(self, at_inputs: Saving, at_output: Saving) -> None:
         """Lets guards that results do not depend on be weighed by what they save."""
@@ -66,7 +65,7 @@ class StepGuards:
     @property
     def holds_rows(self) -> bool:
         """Whether any keeps rows that a retract may still name."""
-        return any(bag.rows.live for bag in self._bags)
+        return any(guard.holds_rows for guard in self._keeping)
 
     @property
     def size(self) -> int:

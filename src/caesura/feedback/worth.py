@@ -1,9 +1,9 @@
 """Whether a guard pays: what it costs against what the rows that it stops would cost the steps below.
 
-Only guards that may be left out are weighed: those of steps that look at one row at a time, over streams
-without retractions. Each looks at its first pages; if it then has cost more than it saved, it looks at one
-page in many, ever fewer, until one of these says otherwise. Costs are counted in prices that are constants,
-not readings of a clock, so that a run that is repeated decides alike.
+Only guards that may be left out are weighed: those of steps that look at one row at a time, while no
+retract may name a row that they stopped. Each looks at its first pages; if it then has cost more than it
+saved, it looks at one page in many, ever fewer, until one of these says otherwise. Costs are counted in
+prices that are constants, not readings of a clock, so that a run that is repeated decides alike.
 
 Law: where a guard does not look, covered rows pass, which feedback allows; nothing else changes.
 

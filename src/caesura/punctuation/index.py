@@ -28,6 +28,8 @@ class PatternIndex:
         self._loose: dict[Pattern, None] = {}
         self._filed: dict[str, dict[tuple[str, Any], dict[Pattern, None]]] = {}
         self._partners: dict[_Key, Pattern] = {}
+        self._on_one = 0
+        """How many constrain one attribute only."""
 
     def __len__(self) -> int:
         return len(self._all)
@@ -35,8 +37,14 @@ class PatternIndex:
     def __iter__(self) -> Iterator[Pattern]:
         return iter(self._all)
 
+    @property
+    def each_on_one(self) -> bool:
+        """Whether each constrains one attribute only."""
+        return self._on_one == len(self._all)
+
     def add(self, pattern: Pattern) -> None:
         """Keep a pattern."""
+        self._on_one += len(pattern.items()) == 1 and pattern not in self._all
         self._all[pattern] = None
         self._drawer(pattern)[pattern] = None
         for key in _keys(pattern):
@@ -45,6 +53,7 @@ class PatternIndex:
     def discard(self, pattern: Pattern) -> None:
         """Forget a pattern that is kept."""
         del self._all[pattern]
+        self._on_one -= len(pattern.items()) == 1
         drawer = self._drawer(pattern)
         del drawer[pattern]
         anchor = _anchor(pattern)
@@ -61,9 +70,9 @@ class PatternIndex:
                 return key[0], found
         return None
 
-    def times_alone(self) -> Pattern | None:
-        """The kept pattern that constrains time only; there is one at most."""
-        return self._partners.get((TIME, ()))
+    def alone(self, name: str) -> Pattern | None:
+        """The kept pattern that constrains this attribute only; there is one at most."""
+        return self._partners.get((name, ()))
 
     def near(self, pattern: Pattern) -> Iterator[Pattern]:
         """The kept patterns that may share an item with this one (and perhaps some that do not)."""

@@ -76,10 +76,29 @@ class Promises:
         bound = _unconditional(pattern)
         if bound is not None:
             return self.advance(bound)
+        if self._index.each_on_one and len(pattern.items()) == 1 and pattern.attributes != (TIME,):
+            return self._widen(pattern)
         if self.covers(pattern):
             return False
         self._forget()
         self._file(pattern)
+        return True
+
+    def _widen(self, pattern: Pattern) -> bool:
+        """Take a promise on one column where each is on one: what `_file` comes to, without its search."""
+        name, values = pattern.items()[0]
+        held = self._index.alone(name)
+        known = NOTHING if held is None else held[name]
+        if self.cti == INFINITY or known.covers(values):
+            return False
+        self._forget()
+        if held is not None:
+            self._index.discard(held)
+            pattern = pattern.replace(name, known.union(values))
+        if pattern.items():
+            self._index.add(pattern)
+        else:
+            self.advance(INFINITY)
         return True
 
     def _file(self, pattern: Pattern) -> None:
@@ -118,7 +137,7 @@ class Promises:
         """Take the promise `time < t`, without any pattern algebra when no other promise is there."""
         if t <= self.cti:
             return False
-        alone = self._index.times_alone()
+        alone = self._index.alone(TIME)
         self.cti = t if alone is None else alone.reach(t)
         for held in [held for held in self._index if self._below_cti(held)]:
             self._index.discard(held)

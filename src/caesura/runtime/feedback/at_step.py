@@ -18,7 +18,7 @@ from caesura.plan import FeedbackRule, Node
 from caesura.plan.explain import PunctuationKinds, carried
 from caesura.plan.feedback import RE, as_definite
 from caesura.plan.operator import OVERTAKEN
-from caesura.punctuation import INFINITY, Intent, Pattern, Promises, Punctuation
+from caesura.punctuation import Intent, Pattern, Promises, Punctuation
 from caesura.runtime.feedback.mailbox import Mailbox
 from caesura.runtime.feedback.relay import Relay
 
@@ -43,8 +43,6 @@ class StepFeedback:
         self.saved_priorities = SavedJson("priorities")
         self.relays: list[Relay] = []
         """The relays that pass here."""
-        self._rest = 0
-        """For how many more pages the guards rest."""
         self._pause = SELDOM
         """For how many pages they rest next."""
         self._unchanged: frozenset[str] | None = None
@@ -215,12 +213,6 @@ class StepFeedback:
             cell.awake.wake(self._given())
             self.settle()
 
-    def passed(self, item: Item) -> None:
-        """An item has passed while the guards rest."""
-        self._rest -= isinstance(item, Page)
-        if self._rest <= 0 or (not isinstance(item, Page) and _ends(item.pattern)):
-            self.wake()
-
     def respond(self, reply: Reply) -> None:
         """Lets out what the answer to feedback is: items down, messages up."""
         self.cell.send(reply.items)
@@ -241,7 +233,7 @@ class StepFeedback:
         elif cell.operator.crossed:
             self.respond(cell.responder.cross())
         elif cell.watch is None and cell.responder.can_rest(edge.source.responder if edge.source else None):
-            cell.awake, self._rest = None, self._pause
+            cell.awake, cell.rest = None, self._pause
             self._pause = min(2 * self._pause, LONGEST_REST)
         else:
             self._pause = SELDOM
@@ -278,11 +270,6 @@ def saving_below(cell: Cell, known: dict[Cell, Saving] | None = None) -> Saving:
                 row, page = row + own.row + below.row, page + own.page + below.page
         known[cell] = Saving(row, page)
     return known[cell]
-
-
-def _ends(pattern: Pattern) -> bool:
-    """Whether nothing can follow a definite punctuation; one on other columns leaves the time open too."""
-    return pattern.time_bound == INFINITY and not pattern.without_time().attributes
 
 
 def _overtaken(edge: Edge, message: Punctuation) -> bool:

@@ -13,7 +13,7 @@ from caesura.events.page import Page
 from caesura.feedback.responder import Responder
 from caesura.plan import Node, Operator
 from caesura.plan.step_log import WORKING
-from caesura.punctuation import Punctuation
+from caesura.punctuation import INFINITY, Punctuation
 from caesura.runtime.feedback.at_step import StepFeedback
 from caesura.runtime.feedback.mailbox import Mailbox
 from caesura.runtime.graph.edge import Edge
@@ -59,6 +59,8 @@ class Cell:
         """What stops rows here on account of feedback, from the first message on."""
         self.awake: Responder | None = None
         """The same, but while it rests: then items pass as if there were none."""
+        self.rest = 0
+        """For how many more pages it rests."""
         self.watch: ItemObserver | None = None
         self.fused: PageTaker | None = None
         """Whoever takes pages past several steps at once."""
@@ -81,10 +83,13 @@ class Cell:
         edge = self.inputs[port]
         if self.awake is None and self.watch is None and not edge.desired:
             item = edge.next_item(AROUND_BYTES if edge.back else self.joined_bytes)
-            if self.fused is None or not isinstance(item, Page) or not self.fused.took(item):
+            is_page = isinstance(item, Page)
+            if self.fused is None or not is_page or not self.fused.took(item):  # type: ignore[arg-type]
                 self.send(self.receive(port, item))
             if self.responder is not None:
-                self.feedback.passed(item)
+                self.rest -= is_page
+                if self.rest <= 0 or self.operator.promises[port].cti == INFINITY:
+                    self.feedback.wake()
         else:
             self._work_observed(port, edge)
         if self.around is not None:

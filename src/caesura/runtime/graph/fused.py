@@ -94,6 +94,10 @@ class FusedSteps:
         self._paused = 0 if done else PAUSE
         if done and page.retracts is not None:
             self._take_back(page.filter(page.retracts))
+        for cell in self.cells[1:] if done else ():
+            cell.rest -= cell.responder is not None
+            if cell.rest < 0:
+                cell.feedback.wake()
         return done
 
     def _take_back(self, page: Page) -> None:
@@ -112,7 +116,7 @@ class FusedSteps:
     def _free(self) -> bool:
         """Whether nobody looks at what passes between the steps, and nothing waits there."""
         for cell in self.cells:
-            if cell.responder is not None or cell.watch is not None:
+            if cell.awake is not None or cell.watch is not None:
                 return False
             if cell is not self.last and (len(cell.outputs) != 1 or cell.taps or cell.outputs[0].items):
                 return False
