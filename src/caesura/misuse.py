@@ -59,9 +59,7 @@ def checked(function: F) -> F:
     """The function, with foreign errors made ours."""
     if getattr(function, MARK, False):
         return function
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):
+    if not inspect.isfunction(function) and not _has_signature(function):
         return function
 
     @functools.wraps(function)
@@ -73,6 +71,7 @@ def checked(function: F) -> F:
         except FOREIGN as error:
             if not _ours(error):
                 raise
+            signature = inspect.signature(function)
             bound = _bound(function, signature, args, kwargs)
             hints = _hints(function)
             for name, given in bound.arguments.items():
@@ -81,6 +80,14 @@ def checked(function: F) -> F:
 
     setattr(call, MARK, True)
     return typing.cast(F, call)
+
+
+def _has_signature(function: Callable[..., Any]) -> bool:
+    try:
+        inspect.signature(function)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def strict(function: F) -> F:

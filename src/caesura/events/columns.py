@@ -12,12 +12,14 @@ rows named. All types of `events.types` are held the same way, nulls included.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from caesura import plain_arrays
 from caesura.events.nested import (
     NO_MASK,
     bitmap,
@@ -107,7 +109,7 @@ def words(values: pa.Array) -> np.ndarray[Any, Any]:
     """A fixed-width column's memory as NumPy, whatever lies under the nulls."""
     if pa.types.is_boolean(values.type):
         filled = values.fill_null(False) if values.null_count else values
-        return filled.to_numpy(zero_copy_only=False).view(np.uint8)  # type: ignore[no-any-return]
+        return plain_arrays.numbers(filled).view(np.uint8)
     dtype = word_type(values.type)
     data = values.buffers()[1]
     if data is None or len(values) == 0:
@@ -388,7 +390,15 @@ class ColumnStore:
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
         self.size = 0
-        self.columns = [new_column(field.type) for field in schema]
+
+    @cached_property
+    def columns(self) -> list[StoreColumn]:
+        """A column for each of the schema; made when the first is needed, for many stores stay empty."""
+        return [self._column(field.type) for field in self.schema]
+
+    @staticmethod
+    def _column(t: pa.DataType) -> StoreColumn:
+        return new_column(t)
 
     def append(self, batch: pa.RecordBatch, rows: I64 | None = None) -> None:
         """Rows of a batch, by default all, behind those there are."""
@@ -423,7 +433,8 @@ class ColumnStore:
     @property
     def nbytes(self) -> int:
         """What it takes in memory."""
-        return sum(column.nbytes for column in self.columns)
+        made: list[StoreColumn] = self.__dict__.get("columns", [])
+        return sum(column.nbytes for column in made)
 
 
 def empty_rows(count: int) -> pa.RecordBatch:

@@ -19,7 +19,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from caesura import plain_arrays
 from caesura.errors import StreamError
+from caesura.events.columns import empty_rows
 from caesura.events.delta import fold
 from caesura.events.item import Item, pages
 from caesura.events.page import Page, concat
@@ -108,7 +110,9 @@ class History:
           3  5  | 8  | +
         """
         some = list(rows)
-        batch = pa.RecordBatch.from_pylist([dict(zip(schema.names, r[2], strict=True)) for r in some], schema)
+        values = list(zip(*(r[2] for r in some), strict=True)) or [() for _ in schema]
+        columns = [plain_arrays.array(list(v), f.type) for v, f in zip(values, schema, strict=True)]
+        batch = pa.RecordBatch.from_arrays(columns, schema=schema) if columns else empty_rows(len(some))
         return History(Page.of(batch, le=[r[0] for r in some], re=[r[1] for r in some]))
 
     def __len__(self) -> int:

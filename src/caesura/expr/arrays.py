@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from caesura import plain_arrays
 from caesura.events.grouping import repeats
 
 Numbers = tuple[Any, Any]
@@ -69,7 +70,7 @@ def exact_array(values: Sequence[Any], type: pa.DataType) -> pa.Array:
         for value in values:
             if isinstance(value, float | np.floating) and value != value // 1:
                 raise pa.ArrowInvalid(f"{value!r} is no whole number")
-    return pa.array(values, type=type)
+    return plain_arrays.array(values, type)
 
 
 def surely(condition: Any) -> Any:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from caesura import plain_arrays
 from caesura.errors import ExprError
 from caesura.expr.code import code_key
 from caesura.expr.methods.nested import NestedMethods
@@ -110,7 +111,7 @@ class Constant(Expr):
 
     @property
     def scalar(self) -> pa.Scalar:
-        return pa.scalar(self.value, self.type)
+        return plain_arrays.scalar(self.value, self.type)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -435,7 +436,7 @@ def lit(value: object, type: pa.DataType | str | None = None) -> Expr:
         value = _frozen(value)
     wanted = as_type(type) if type is not None else type_of_value(value)
     try:
-        pa.scalar(value, wanted)
+        plain_arrays.scalar(value, wanted)
     except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError) as wrong:
         raise ExprError(
             f"{value!r} is no {describe(wanted)}.", remedy="Give a value of that type, or leave the type out."

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from caesura import plain_arrays
 from caesura.expr.evaluation import Ticks, compile_expr, predicate_mask
 from caesura.expr.faults import RowError
 from caesura.expr.nodes import Apply, Boundary, Column, Constant, Expr
@@ -103,7 +104,7 @@ def _direct(name: str, column: str, constant: Constant, schema: pa.Schema, gener
         array = batch.column(column)
         if array.null_count or array.type != type:
             return general(batch, le, re)
-        values = array.to_numpy()
+        values = plain_arrays.numbers(array)
         return test(values.view(np.int64) if stamped else values, bound)  # type: ignore[no-any-return]
 
     return fast

@@ -22,6 +22,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from caesura import plain_arrays
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, frozen
 
@@ -182,5 +183,5 @@ def whole_numbers(columns: Sequence[pa.Array], count: int) -> I64 | None:
     column = columns[0]
     if len(columns) > 1 or column.type not in SIGNED or column.null_count:
         return None
-    values: I64 = column.to_numpy().astype(np.int64, copy=False)
+    values: I64 = plain_arrays.numbers(column).astype(np.int64, copy=False)
     return values

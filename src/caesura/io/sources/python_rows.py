@@ -17,6 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from caesura import plain_arrays
 from caesura.errors import DataError, PlanError, closest
 from caesura.events.columns import empty_rows
 from caesura.events.content import column_key
@@ -159,7 +160,8 @@ def _cut(raw: Raw, size: int, skip: int) -> Iterator[Raw]:
 
 def _schema_of(rows: list[dict[str, Any]]) -> pa.Schema:
     names = dict.fromkeys(name for row in rows for name in row)
-    return pa.schema([pa.field(name, pa.array([row.get(name) for row in rows]).type) for name in names])
+    columns = {name: plain_arrays.array([row.get(name) for row in rows]) for name in names}
+    return pa.schema([pa.field(name, column.type) for name, column in columns.items()])
 
 
 def _misfit(rows: list[dict[str, Any]], schema: pa.Schema, offset: int) -> DataError:

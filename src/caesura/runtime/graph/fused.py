@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import pyarrow as pa
 
+from caesura import plain_arrays
 from caesura.events.identity import identity, plain_zeros
 from caesura.events.item import Item
 from caesura.events.page import Page
@@ -199,7 +200,7 @@ class FusedSteps:
                 self._since, self._until = max(self._since, since), min(self._until, until)
         batch = plain_zeros(some.payload.select(list(self.windows.node.group)))
         number, fresh = self._table.encode(*identity(batch.columns, len(some), self.windows.secret))
-        self._groups.append(batch.take(pa.array(fresh)))
+        self._groups.append(batch.take(plain_arrays.array(fresh)))
         one.places.learn(keys[rows], number, self._table.count)
         return True
 
@@ -216,13 +217,13 @@ class FusedSteps:
             self._groups = [pa.concat_batches(self._groups)]
         numbered = self._ranges.numbered() if self._route.values else NO_ROWS
         group, window, count = self._ranges.found()
-        keys = self._groups[0].take(pa.array(group))
+        keys = self._groups[0].take(plain_arrays.array(group))
         if not self._route.values:
             return self.windows.counted(keys, window, count)
         values = [page.payload.column(name) for name in self._route.values]
         rows = self._ranges.rows()
         if rows is not None:
-            wanted = pa.array(rows)
+            wanted = plain_arrays.array(rows)
             values = [column.take(wanted) for column in values]
         return self.windows.placed(keys, window, numbered, values)
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
+from caesura import plain_arrays
 from caesura.errors import StreamError
 from caesura.events.columns import words
 from caesura.events.nested import validity
@@ -130,7 +131,7 @@ class Counted(Stateless):
         add_weights(at, weights * valid if len(valid) else weights, slots.get(self.name))
 
     def value(self, slots: RowState, at: I64) -> pa.Array:
-        return pa.array(slots.get(self.name)[at])
+        return plain_arrays.array(slots.get(self.name)[at])
 
 
 def present(at: I64, weights: I64, values: pa.Array) -> tuple[I64, I64, pa.Array]:

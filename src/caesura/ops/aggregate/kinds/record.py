@@ -19,6 +19,7 @@ from typing import Any, Literal, Protocol
 
 import pyarrow as pa
 
+from caesura import plain_arrays
 from caesura.errors import PlanError
 from caesura.events.rows import RowState
 from caesura.expr import Expr, as_column, as_predicate, attributes, is_column, lit, type_of, when
@@ -137,8 +138,8 @@ class InSlots:
     def n(self) -> I64:
         if self._count is None:
             return self.slots.get("rows")[self.at]
-        found: I64 = self._count.value(self.slots, self.at).to_numpy()
-        return found
+        found = self._count.value(self.slots, self.at)
+        return plain_arrays.numbers(found)
 
     def values(self) -> pa.Array:
         return self.part.value(self.slots, self.at)

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from caesura import plain_arrays
 from caesura.events.columns import from_words
 from caesura.expr import Expr, col
 from caesura.ops.aggregate.accumulators.running import Floats, Wides
@@ -217,9 +218,11 @@ def _share_count(name: str, one: Aggregate, t: pa.DataType) -> PartialAggregate:
     return PartialAggregate(((name, one),), ((name, Aggregate("sum", col(name))),), col(name))
 
 
-define(
-    AggregateKind("count", whole, lambda _, reading: pa.array(reading.n), share=_share_count, direction="up")
-)
+def _number(_: Aggregate, reading: Reading) -> pa.Array:
+    return plain_arrays.array(reading.n)
+
+
+define(AggregateKind("count", whole, _number, share=_share_count, direction="up"))
 define(AggregateKind("sum", _summed, _total, _state, _share_sum))
 define(AggregateKind("avg", as_double, _mean, _state, _share_mean))
 define(AggregateKind("whole_sum", whole, _total, always(WHOLE_SUM)))
