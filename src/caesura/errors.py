@@ -16,6 +16,7 @@ import difflib
 import sys
 import sysconfig
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import TypeVar
@@ -30,6 +31,7 @@ _COMMANDS = str(Path(_OURS) / "cli")
 _LIBRARIES = tuple(
     {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib", "scripts")}
 )
+_NOT_THEIRS = ("<", _OURS, *_LIBRARIES)
 
 
 def here() -> str:
@@ -39,12 +41,17 @@ def here() -> str:
         file = frame.f_code.co_filename
         if file.startswith(_COMMANDS):
             return ""
-        if not file.startswith(("<", _OURS, *_LIBRARIES)):
-            return f"{Path(file).name}:{frame.f_lineno}"
+        if not file.startswith(_NOT_THEIRS):
+            return f"{_name(file)}:{frame.f_lineno}"
         if file.startswith("<") and not file.startswith(("<string>", "<frozen")):
             return f"{file}:{frame.f_lineno}"
         frame = frame.f_back
     return ""
+
+
+@cache
+def _name(file: str) -> str:
+    return Path(file).name
 
 
 def of_the_user(file: str) -> bool:

@@ -18,6 +18,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 import pyarrow as pa
@@ -147,7 +148,7 @@ def memory_size(given: int | str) -> int:
 
 def memory_limit() -> int | None:
     """The bytes that this process, or the group of processes it is confined with, may take; None for all."""
-    limits = [int(text) for text in map(_content, limit_files(_content(GROUPS))) if text.isdigit()]
+    limits = [int(text) for text in map(_content, _present(_content(GROUPS))) if text.isdigit()]
     own = address_limit()
     limits += [] if own is None else [own]
     return min((limit for limit in limits if limit < UNLIMITED), default=None) if STATUS.is_file() else None
@@ -159,6 +160,12 @@ UNLIMITED = 1 << 60
 GROUPS = "/proc/self/cgroup"
 FULL = 0.9
 """The share of its limit that a process may take before it stops by itself."""
+
+
+@lru_cache(maxsize=1)
+def _present(groups: str) -> list[str]:
+    """The files of limits that there are; the same for as long as a process stays in its groups."""
+    return [file for file in limit_files(groups) if Path(file).is_file()]
 
 
 def limit_files(groups: str) -> list[str]:
@@ -215,4 +222,7 @@ def memory_taken() -> int:
 
 
 def _content(file: str) -> str:
-    return Path(file).read_text().strip() if Path(file).is_file() else ""
+    try:
+        return Path(file).read_text().strip()
+    except FileNotFoundError:
+        return ""

@@ -207,9 +207,10 @@ def _array_by_array(arrays: Sequence[HeldArray], which: I64, within: I64) -> pa.
 class ReferredStore(ColumnStore):
     """Rows whose wide columns are referred to, and whose others are copied."""
 
-    def __init__(self, schema: pa.Schema) -> None:
-        super().__init__(schema)
-        self.columns = [_column(field.type) for field in schema]
+    @staticmethod
+    def _column(t: pa.DataType) -> StoreColumn:
+        column = new_column(t)
+        return column if isinstance(column, FixedColumn) else ReferredColumn(t)
 
     def append(self, batch: pa.RecordBatch, rows: I64 | None = None) -> None:
         """Rows of a batch, by default all, behind those there are."""
@@ -272,11 +273,6 @@ class ReferredStore(ColumnStore):
         for column, numbers in zip(other.columns[len(self.columns) :], beside, strict=True):
             column.append(pa.array(numbers))
         return other
-
-
-def _column(t: pa.DataType) -> StoreColumn:
-    column = new_column(t)
-    return column if isinstance(column, FixedColumn) else ReferredColumn(t)
 
 
 @dataclass(frozen=True)

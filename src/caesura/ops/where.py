@@ -75,7 +75,7 @@ class Where(Node):
 
     def carry(self, port: int, pattern: Pattern) -> Pattern | None:
         """A constraint that all rows that pass satisfy says nothing more, and goes."""
-        if pattern.attributes == (TIME,):
+        if pattern.attributes in ((), (TIME,)):
             return pattern
         known = self.passing
         left = {n: v for n, v in pattern.items() if n == TIME or not v.covers(known[n])}
@@ -131,8 +131,10 @@ class Where(Node):
         return unchecked(self, pa.schema([self.schema.field(name) for name in keep]), keep=keep)
 
     def fits(self, inputs: tuple[Node, ...]) -> bool:
-        read = {*self.keep, *attributes(self.predicate)}
-        return alike_for(inputs[0], self.inputs[0], read) if self.keep else super().fits(inputs)
+        return alike_for(inputs[0], self.inputs[0], {*self.keep, *attributes(self.predicate)})
+
+    def schema_over(self, inputs: tuple[Node, ...]) -> pa.Schema | None:
+        return None if self.keep else inputs[0].schema
 
     def needs(self, port: int, wanted: set[str]) -> set[str]:
         return wanted | attributes(self.predicate)

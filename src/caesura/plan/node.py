@@ -34,6 +34,11 @@ TICKS = pa.int64()
 
 N = TypeVar("N", bound="Node")
 
+ALL_ON = Switches()
+UNTOLD = ("inputs", "place", "name")
+"""Fields in which steps may differ that do the same."""
+PLAIN = (str, int, float, bool, type(None))
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Node:
@@ -263,6 +268,10 @@ class Node:
         """Whether the step needs no checks over these inputs, because they say what its own say."""
         return all(_alike(new, old) for new, old in zip(inputs, self.inputs, strict=True))
 
+    def schema_over(self, inputs: tuple[Node, ...]) -> pa.Schema | None:
+        """The columns of the output over inputs that fit; None where they are the same as before."""
+        return None
+
     def widened(self, inputs: tuple[Node, ...], names: tuple[str, ...]) -> Node:
         """The same step over inputs with more columns, which leave with its rows and do not change it."""
         return rebuilt(self, inputs)
@@ -343,16 +352,16 @@ class Node:
     def _parameters(self) -> str:
         """All that tells the step from others over the same inputs."""
         parts = [type(self).__name__]
-        for f in dataclasses.fields(self):
-            if self.counts(f.name):
-                parts.append(f"{f.name}={canonical(getattr(self, f.name))}")
+        for name in _fields(type(self).__mro__):
+            if self.counts(name):
+                parts.append(f"{name}={canonical(getattr(self, name))}")
         return "\n".join(parts)
 
     def counts(self, name: str) -> bool:
         """Whether a field tells the step from others that do something else."""
         if name == "switches":
-            return self.switches != Switches()
-        return name not in ("inputs", "place", "name")
+            return self.switches != ALL_ON
+        return name not in UNTOLD
 
     def refuse_twin(self, other: Node) -> None:
         """Refuses another step with the same fingerprint that still does not do the same."""
@@ -369,6 +378,8 @@ class Node:
 
 def canonical(value: Any) -> str:
     """A text that is equal for equal parameters."""
+    if type(value) in PLAIN:
+        return repr(value)
     key = getattr(value, "key", None)
     if key is not None and not callable(key):
         return str(key)
@@ -413,7 +424,7 @@ def rebuilt(node: Node, inputs: tuple[Node, ...]) -> Node:
     """The same step on other inputs; it is not checked again on some that look the same."""
     if not inputs or not node.fits(inputs):
         return dataclasses.replace(node, inputs=inputs)
-    return unchecked(node, inputs=inputs)
+    return unchecked(node, node.schema_over(inputs), inputs=inputs)
 
 
 def unchecked(node: N, schema: pa.Schema | None = None, **changes: Any) -> N:
@@ -424,6 +435,12 @@ def unchecked(node: N, schema: pa.Schema | None = None, **changes: Any) -> N:
     if schema is not None:
         made.__dict__["_schema"] = schema
     return made
+
+
+@cache
+def _fields(kind: tuple[type, ...]) -> tuple[str, ...]:
+    """The parameters of steps of a class, which is given with those above it."""
+    return tuple(f.name for f in dataclasses.fields(kind[0]))
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,10 +42,13 @@ class Edge:
     """Rows that were taken before others on account of that."""
     source: Cell | None = None
     """The cell above, which takes feedback; None where the edge is fed from outside."""
-    patient: bool = False
-    """Whether the cell above answers by rules: feedback for it then waits for the next page."""
     patience: Patience | None = None
     """Where items wait because nothing can follow from them yet."""
+
+    @cached_property
+    def patient(self) -> bool:
+        """Whether the cell above answers by rules: feedback for it then waits for the next page."""
+        return self.source is not None and self.source.node.feedback() is not None
 
     def push(self, item: Item) -> None:
         """Queues an item; a definite punctuation replaces the one before it that it covers."""

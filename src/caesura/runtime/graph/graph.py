@@ -33,7 +33,7 @@ class Graph:
     def connect(self, source: Cell, target: Cell, port: int, *, back: bool = False) -> Edge:
         """An edge from a cell to another's port; ``back`` marks the one that closes a cycle."""
         edge = self.open(target, port, back=back)
-        edge.source, edge.patient = source, source.node.feedback() is not None
+        edge.source = source
         source.outputs.append(edge)
         if not back:
             target.depth = max(target.depth, source.depth + 1)
