@@ -27,7 +27,8 @@ def write(folder: Path, rows: list[tuple[int, int, str]], number: int) -> None:
 def counted(folder: Path) -> Stream:
     rows = cz.read.parquet(folder, time="ts", punctuate=cz.delay(4), name="readings")
     long = cz.udf(lambda text: len(text) + 1, returns="bigint")
-    return rows.group_by("seg").tumbling(10).agg(n=cz.count(), size=cz.sum(long(col("car"))))
+    seen = rows.observe("seen", n=cz.count(), last=cz.max("seg"))
+    return seen.group_by("seg").tumbling(10).agg(n=cz.count(), size=cz.sum(long(col("car"))))
 
 
 def test_a_batch_on_a_connect_server_gives_what_the_embedded_host_gives(remote: Any, tmp_path: Path) -> None:
@@ -49,6 +50,10 @@ def test_a_query_on_a_connect_server_goes_on_where_it_stood(remote: Any, tmp_pat
     assert _rows(query.table()) == _rows(wanted.table())
     status = query.status()
     assert (status.sources["readings"].rows, status.sources["readings"].late) == (len(ROWS), 1)
+    assert status.observed == wanted.status().observed == {"seen": {"n": len(ROWS) - 1, "last": 2}}
+    told = query.progress()["observedMetrics"]
+    assert told["caesura"] == {"rows_in": len(ROWS[5:]), "late": 1, "rows_out": 6, "promised": 40}
+    assert told["seen"] == {"n": len(ROWS[5:]) - 1, "last": 2}
 
 
 def _rows(table: pa.Table) -> list[tuple[Any, ...]]:

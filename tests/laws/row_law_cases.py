@@ -21,11 +21,14 @@ from law_specs import (
 )
 
 from caesura.expr import col
+from caesura.ops.aggregate.kinds import count
+from caesura.ops.aggregate.kinds import sum as sum_of
 from caesura.ops.chop import Chop
 from caesura.ops.clip import Clip
 from caesura.ops.deliver import Deliver
 from caesura.ops.layers import Layers
 from caesura.ops.lifetimes import Lifetime, Rule
+from caesura.ops.observe import Observe
 from caesura.ops.sample import Sample
 from caesura.ops.select import Select
 from caesura.ops.union import Union
@@ -52,6 +55,18 @@ register(
         "sample",
         build=lambda a: Sample(inputs=(a,), fraction=0.6, seed=4, by=("id", "n", "s")),
         oracle=lambda a, **_: oracles.sample(a, 0.6, 4, HASHED),
+        inputs=(NAMED,),
+        liveness=slowest,
+        state_bound=none,
+    )
+)
+register(
+    LawCase(
+        "observe",
+        build=lambda a: Observe(
+            inputs=(a,), name="seen", aggregates=(("rows", count()), ("total", sum_of("n")))
+        ),
+        oracle=lambda a, **_: a,
         inputs=(NAMED,),
         liveness=slowest,
         state_bound=none,

@@ -64,5 +64,6 @@ def _steps(status: Status) -> Table:
 
 def _details(step: StepStatus) -> str:
     """What holds a step, and what only it counts."""
-    counted = ", ".join(f"{name} {value:,}" for name, value in step.extra.items() if value)
+    values = {name: tally.value for name, tally in step.observed.items()} | dict(step.extra)
+    counted = ", ".join(f"{name} {value:,}" for name, value in values.items() if value)
     return "; ".join(part for part in (step.held_by, counted) if part)

@@ -21,6 +21,7 @@ from caesura.events.page import Page
 from caesura.events.paging import StatePages
 from caesura.events.rows import RowState
 from caesura.plan.ring import Ring
+from caesura.plan.tally import Tallies
 from caesura.punctuation import Alignment, Intent, Pattern, Promises, Punctuation
 
 Up = tuple[int, Punctuation]
@@ -77,6 +78,8 @@ class Counters:
     extra: dict[str, int] = field(default_factory=dict)
     feedback: dict[str, int] = field(default_factory=dict)
     """What feedback did here: rows stopped by place, state let go, messages by their fate."""
+    observed: Tallies = field(default_factory=dict)
+    """What `observe` counts, by the user's names."""
 
     @property
     def last_out(self) -> str:

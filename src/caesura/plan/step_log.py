@@ -20,6 +20,7 @@ from typing import Protocol
 
 from caesura.errors import looked_up
 from caesura.plan.operator import Counters
+from caesura.plan.tally import Number, Tally
 
 
 class Working(threading.local):
@@ -44,6 +45,7 @@ def note(key: str, by: int = 1) -> None:
     See Also
     --------
     caesura.runtime.Query.log : what steps counted.
+    Stream.observe : counts of the rows that pass.
     set_log_level : how much is logged.
 
     Examples
@@ -76,9 +78,11 @@ class StepCounts(Protocol):
     def feedback(self) -> Mapping[str, int]: ...
     @property
     def extra(self) -> Mapping[str, int]: ...
+    @property
+    def observed(self) -> Mapping[str, Tally]: ...
 
 
-class StepLog(dict[str, dict[str, int]]):
+class StepLog(dict[str, dict[str, Number]]):
     """By step, what it counted, under the keys' names."""
 
     def __init__(self, counters: Mapping[str, StepCounts], steps: Sequence[str] = ()) -> None:
@@ -90,12 +94,22 @@ class StepLog(dict[str, dict[str, int]]):
         return "\n".join(line for step, entries in self.items() for line in _written(step, entries))
 
 
-def _entries(counted: StepCounts) -> dict[str, int]:
+def _entries(counted: StepCounts) -> dict[str, Number]:
     own = {"rows in": counted.rows_in, "rows out": counted.rows_out}
     held = {"state rows": counted.state_rows} if counted.state_rows else {}
-    return {**own, **held, **counted.feedback, **counted.extra}
+    observed = {name: tally.value for name, tally in counted.observed.items() if tally.value is not None}
+    return {**own, **held, **counted.feedback, **counted.extra, **observed}
 
 
-def _written(step: str, entries: Mapping[str, int]) -> list[str]:
+def observed_by(steps: Mapping[str, StepCounts]) -> dict[str, dict[str, Number | None]]:
+    """What `observe` has counted, by its name, of the steps that do."""
+    return {
+        step: {name: tally.value for name, tally in counted.observed.items()}
+        for step, counted in steps.items()
+        if counted.observed
+    }
+
+
+def _written(step: str, entries: Mapping[str, Number]) -> list[str]:
     names, values = max(map(len, entries)), max(len(str(v)) for v in entries.values())
     return [step, *(f"  {key:<{names}}  {value:>{values}}" for key, value in entries.items())]

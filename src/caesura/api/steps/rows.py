@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from caesura.api.columns import together
+from caesura.api.columns import Given, outputs, together
 from caesura.api.planned import Planned
 from caesura.errors import CaesuraError, PlanError, closest, lacking
 from caesura.expr import Alias, Apply, Column, Expr, as_column, as_expr, as_predicate, col, name_of
@@ -17,7 +17,9 @@ from caesura.expr.nodes import SideColumn
 from caesura.expr.paths import reached
 from caesura.expr.rewrite import strip
 from caesura.expr.rules_nested import generator
+from caesura.ops.aggregate.kinds import Aggregate
 from caesura.ops.explode import Explode
+from caesura.ops.observe import Observe
 from caesura.ops.refused import OnError
 from caesura.ops.sample import Sample
 from caesura.ops.select import Select
@@ -134,6 +136,51 @@ class RowSteps(Planned):
         """
         by = tuple(self.columns)
         return self._then(Sample(inputs=(self.node,), fraction=fraction, seed=seed, by=by, name=name))
+
+    def observe(self, name: str, *counted: Given, **named: Aggregate) -> Stream:
+        """Counts the rows that pass, for whoever watches the query; the stream stays as it is.
+
+        A row that is taken back as a whole is no longer counted, one whose end moves still is: what is
+        observed in the end does not depend on order, on the host or on the number of buckets. It is shown by
+        ``query.status().observed``, `Result.observed`, metrics for Prometheus, the console, and on Spark, per
+        epoch, by ``query.lastProgress["observedMetrics"]``.
+
+        Parameters
+        ----------
+        name
+            What the observation is called; a query has each name once.
+        *counted
+            Aggregates that have an ``alias``, or mappings from names to aggregates.
+        **named
+            Aggregates by name: ``n=cz.count()``. Of ``cz.count``, ``cz.sum``, ``cz.avg``, and, where rows are
+            never taken back, ``cz.min`` and ``cz.max``.
+
+        Returns
+        -------
+        Stream
+            The same rows.
+
+        Notes
+        -----
+        Promises: all that its input promises. State: some numbers. Feedback: rows that feedback stops are not
+        counted; it is passed on as it is. Spark: in the stage of its input, behind the gate of its source:
+        late rows are not counted. Filters behind it stay behind it.
+
+        See Also
+        --------
+        caesura.note : counts of a function of your own.
+
+        Examples
+        --------
+        >>> import caesura as cz
+        >>> speeds = cz.from_rows([{"ts": 1, "mph": 62}, {"ts": 4, "mph": 9}], time="ts")
+        >>> seen = speeds.observe("seen", n=cz.count(), slow=cz.count(where="mph < 30"), mean=cz.avg("mph"))
+        >>> seen.where("mph > 60").run().observed
+        {'seen': {'n': 2, 'slow': 1, 'mean': 35.5}}
+        """
+        made, _ = outputs(counted, named, "observe", {})
+        counting: Any = tuple(made.items())  # whatever cannot be counted is refused by the step
+        return self._then(Observe(inputs=(self.node,), aggregates=counting, name=name))
 
     def upserts(self, key: str | Iterable[str], *, name: str = "") -> Stream:
         """Names the key of a table that holds the stream.

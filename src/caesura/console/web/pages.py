@@ -180,6 +180,7 @@ def _now(step: StepShape, look: Look) -> Markup:
     return joined(
         (
             facts(pairs),
+            _counted("Observed", {name: tally.value for name, tally in status.observed.items()}),
             _counted("Also counted", status.extra),
             _counted("Feedback", status.feedback),
             _buckets(step, status, look),

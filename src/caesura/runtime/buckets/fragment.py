@@ -15,8 +15,9 @@ from caesura.io.sinks.current import TableLayout, net_items
 from caesura.plan import Counters, Speculate
 from caesura.plan.cut import LOOP, Exchange, Stages
 from caesura.punctuation import Alignment, Intent, Punctuation
+from caesura.runtime.buckets.epoch_figures import EpochFigures
 from caesura.runtime.buckets.grafting import StagePlan
-from caesura.runtime.buckets.labels import COUNTS, LOST, OUT, READERS, WAKE
+from caesura.runtime.buckets.labels import COUNTS, FIGURES, LOST, OBSERVED, OUT, READERS, WAKE
 from caesura.runtime.buckets.reports import rows_with_reasons
 from caesura.runtime.buckets.rounds import Rounds
 from caesura.runtime.buckets.source_arrivals import SourceArrivals
@@ -69,6 +70,7 @@ class Fragment:
         self.rounds = Rounds(heads, query.feed, query.runner.work, buckets)
         self.feedback = StageFeedback(stages, number, bucket, buckets, query, self.arrivals)
         self._aligned, self._readers = SavedJson("aligned"), SavedJson(READERS)
+        self.figures = EpochFigures(stages, self.stage, bucket, query, self.arrivals)
 
     @property
     def origin(self) -> str:
@@ -155,6 +157,7 @@ class Fragment:
             items = merged(self.query.take(OUT + name))
             if OUT + name in self._netted:
                 items = net_items(items, self._netted[OUT + name])
+            self.figures.rows_out += sum(len(item) for item in items if isinstance(item, Page))
             if items:
                 yield from Packet(0, OUT + name, 0, str(self.bucket), 0, {}, tuple(items)).split()
 
@@ -177,6 +180,10 @@ class Fragment:
         own = [cell for cell in self.query.graph.cells if not cell.node.fed]
         steps = {cell.label: step_report(cell, self.stage.number) for cell in own}
         return Packet(0, COUNTS, 0, self.origin, 0, {"steps": steps, "sources": self.arrivals.reports()})
+
+    def observed(self) -> Packet:
+        """What was done here since the last call, in an epoch, as numbers that the host adds up."""
+        return Packet(0, OBSERVED, 0, self.origin, 0, {FIGURES: self.figures.take()})
 
     # State.
 
@@ -201,3 +208,4 @@ class Fragment:
         self.alignments |= {n: Alignment.from_json(a) for n, a in aligned.items() if n in self.alignments}
         if self._readers.read(chunks) != self.stages.readers:
             self.feedback.start_over()
+        self.figures.begin()

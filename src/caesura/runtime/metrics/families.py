@@ -101,6 +101,9 @@ def _of_steps(given: Figures) -> Iterator[Metric]:
     yield _gauge(given, "step_count", "What only some steps count.", ("step", "what"), counts)
     heeded = [((n, what), count) for n, s in steps.items() for what, count in s.feedback.items()]
     yield _counter(given, "step_feedback", "What feedback did.", ("step", "what"), heeded)
+    seen = [((n, what), v) for n, row in given.status.observed.items() for what, v in row.items()]
+    known = [(names, v) for names, v in seen if v is not None]
+    yield _gauge(given, "observed", "What observe() counts.", ("observation", "what"), known)
 
 
 def _of_buckets(given: Figures) -> Iterator[Metric]:

@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 from caesura.events.show.html import table
 from caesura.io.ingress.ingress import SourceIngress
-from caesura.plan.step_log import StepLog
+from caesura.plan.operator import Counters
+from caesura.plan.step_log import StepLog, observed_by
+from caesura.plan.tally import Number, Tallies, Tally, together
 from caesura.punctuation import MIN_TIME
 
 if TYPE_CHECKING:
@@ -47,6 +49,14 @@ class StepStatus:
     """What only some steps count: the rounds, guesses, lag and longest silence of a loop, and their like."""
     feedback: Mapping[str, int] = field(default_factory=dict)
     """What feedback did: guards put up and gone, rows stopped at each place, messages sent."""
+    observed: Tallies = field(default_factory=dict)
+    """What `observe` counts, by the user's names."""
+
+    @staticmethod
+    def told(report: Mapping[str, Any]) -> StepStatus:
+        """A step as a bucket has reported of it."""
+        observed = {name: Tally.from_json(tally) for name, tally in report.get("observed", {}).items()}
+        return StepStatus(**{**report, "observed": observed})
 
     def plus(self, other: StepStatus) -> StepStatus:
         return StepStatus(
@@ -59,6 +69,7 @@ class StepStatus:
             self.held_by or other.held_by,
             _added(self.extra, other.extra),
             _added(self.feedback, other.feedback),
+            together(self.observed, other.observed),
         )
 
 
@@ -113,9 +124,27 @@ class Status:
         """The latest time that any source has seen."""
         return max((s.latest for s in self.sources.values()), default=MIN_TIME)
 
+    @property
+    def observed(self) -> dict[str, dict[str, Number | None]]:
+        """What `Stream.observe` has counted since the query's first start, by its names."""
+        return observed_by(self.steps)
+
     def log(self, *steps: str) -> StepLog:
         """What these steps, or all behind the first exchange, have counted, with the user's own keys."""
         return StepLog(self.steps, steps)
+
+    def counters(self) -> dict[str, Counters]:
+        """What each step behind the first exchange has done and holds, as a query in one process tells it."""
+        own = ("rows_in", "rows_out", "state_rows", "state_bytes", "held_by")
+        return {
+            name: Counters(
+                **{field: getattr(step, field) for field in own},
+                extra=dict(step.extra),
+                feedback=dict(step.feedback),
+                observed=step.observed,
+            )
+            for name, step in self.steps.items()
+        }
 
     def lag(self, step: str) -> int | None:
         """How far a step's promise is behind the latest time seen; None before it has promised anything."""
@@ -139,6 +168,7 @@ class Status:
         data = asdict(self)
         for name, step in data["steps"].items():
             step["lag"] = self.lag(name)
+            step["observed"] = {what: tally.value for what, tally in self.steps[name].observed.items()}
         return data
 
 
@@ -167,6 +197,7 @@ def step_report(cell: Cell, stage: int) -> dict[str, Any]:
         "held_by": counted.held_by,
         "extra": dict(counted.extra),
         "feedback": dict(counted.feedback),
+        "observed": {name: tally.to_json() for name, tally in counted.observed.items()},
     }
 
 
@@ -177,7 +208,7 @@ def status_of(cells: Iterable[Cell], epoch: int) -> Status:
         if isinstance(cell.operator, SourceIngress):
             sources[cell.node.fed or cell.label] = _source_status(cell.operator)
         elif not cell.node.fed:
-            steps[cell.label] = StepStatus(**step_report(cell, 0))
+            steps[cell.label] = StepStatus.told(step_report(cell, 0))
     return Status(steps, sources, epoch)
 
 
@@ -290,7 +321,7 @@ class Board:
         sources: dict[str, SourceStatus] = {}
         for report in self._reports.values():
             for name, values in report["steps"].items():
-                one = StepStatus(**values)
+                one = StepStatus.told(values)
                 place = (one.stage, name)
                 placed[place] = placed[place].plus(one) if place in placed else one
             for name, values in report["sources"].items():

@@ -9,6 +9,7 @@ from caesura.events.identity import Secret
 from caesura.fixpoint.node import Fixpoint
 from caesura.ops.aggregate.tumbling import Tumbling
 from caesura.ops.input import Input
+from caesura.ops.observe import refuse_observed_twice
 from caesura.plan import Node, SourceNode, Speculate, walk
 from caesura.runtime.graph.cell import Cell
 from caesura.runtime.graph.edge import Edge
@@ -40,7 +41,9 @@ class Assembly:
         self.feeders: list[Callable[[], bool]] = []
         """Lets each running query whose publication is read here take a step."""
         self.loops: list[Loop] = []
-        for node in walk(*outputs.values()):
+        nodes = list(walk(*outputs.values()))
+        refuse_observed_twice(nodes)
+        for node in nodes:
             self._mount(node, speculate, secret)
         for node in [cell.node for cell in self.graph.cells]:
             if isinstance(node, Fixpoint):

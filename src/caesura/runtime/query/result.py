@@ -20,7 +20,8 @@ from caesura.ops.deliver import Deliver
 from caesura.plan import Counters, Duration, Node, Speculate, ticks, walk
 from caesura.plan.node import rebuilt, unchecked
 from caesura.plan.prune import prune
-from caesura.plan.step_log import StepLog
+from caesura.plan.step_log import StepLog, observed_by
+from caesura.plan.tally import Number
 from caesura.runtime.claims.views import marked_rows
 from caesura.runtime.graph.schedule import Schedule, ScheduleName
 from caesura.runtime.graph.utility import Utility
@@ -133,6 +134,11 @@ class Result:
         for item in self.items:
             seen.append(item)
         return seen
+
+    @property
+    def observed(self) -> dict[str, dict[str, Number | None]]:
+        """What `Stream.observe` counted, by its names."""
+        return observed_by(self.counters)
 
     def log(self, *steps: str) -> StepLog:
         """What steps counted, with the keys that your own functions `cz.note`.

@@ -22,8 +22,10 @@ from caesura.errors import StreamError, looked_up
 from caesura.events import Item, Page
 from caesura.events.identity import Secret
 from caesura.io.sinks.rows import history_table
+from caesura.ops.observe import refuse_observed_twice
 from caesura.plan import Counters, Speculate, here, walk
 from caesura.plan.step_log import StepLog
+from caesura.plan.tally import together as all_tallied
 from caesura.punctuation import Alignment
 from caesura.runtime.graph.edge import merged
 from caesura.runtime.graph.rejected import together
@@ -50,6 +52,7 @@ class ThreadedQuery(Closing):
         schedule: Schedule | ScheduleName | None = None,
     ) -> None:
         stages, count = plan.stages, plan.buckets
+        refuse_observed_twice(walk(*stages.outputs.values()))
         self.threads, self.outputs = threads, dict(stages.outputs)
         self._stages, self._count, self._secret = stages, count, Secret.drawn()
         departures = stages.stages[0].departures
@@ -229,6 +232,7 @@ def added(some: list[Counters]) -> Counters:
             mine: dict[str, int] = getattr(whole, name)
             for key, count in getattr(counters, name).items():
                 mine[key] = mine.get(key, 0) + count
+        whole.observed = all_tallied(whole.observed, counters.observed)
     for name in ("pages_in", "sweeps", "held_by", "punctuation_in", "punctuation_out"):
         setattr(whole, name, getattr(first, name))
     return whole

@@ -13,7 +13,8 @@ from caesura.errors import PlanError
 from caesura.events.identity import Secret
 from caesura.io.sources.protocol import ListedFiles
 from caesura.io.sources.source import Source
-from caesura.plan import Node, Speculate
+from caesura.ops.observe import refuse_observed_twice
+from caesura.plan import Node, Speculate, walk
 from caesura.plan.cut import cut
 from caesura.plan.prune import prune
 from caesura.runtime.buckets.clock import clock_readings, listening, period
@@ -52,6 +53,7 @@ def make_job(
     """
     _ship_modules(outputs)
     stages = cut(prune(outputs), buckets)
+    refuse_observed_twice(walk(*stages.outputs.values()))
     if stages.backward and not loop:
         raise PlanError(
             "something goes back to an earlier stage (a loop, feedback, ahead=), and needs a folder.",

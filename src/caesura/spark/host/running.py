@@ -49,6 +49,7 @@ from caesura.spark.host.feedback import CheckpointFeedback
 from caesura.spark.host.frames import framed, hops
 from caesura.spark.host.host import make_job, packets
 from caesura.spark.host.listening import RUNNING
+from caesura.spark.host.observing import observed, told_by_name
 from caesura.spark.host.part import SparkPart
 from caesura.spark.host.replay import read_again_on_spark
 from caesura.spark.host.shape import shape_of_job
@@ -515,7 +516,8 @@ class SparkQuery(Closing):
         Returns
         -------
         dict
-            Spark's own: durations, offsets, its state store; empty before the first epoch.
+            Spark's own: durations, offsets, its state store; ``observedMetrics`` by name, in a classic
+            session and over Spark Connect. Empty before the first epoch.
 
         See Also
         --------
@@ -532,7 +534,9 @@ class SparkQuery(Closing):
         """
         with asking_spark():
             last = self.query.lastProgress
-        return {} if last is None else dict(last)
+        if last is None:
+            return {}
+        return {**last, "observedMetrics": told_by_name(last.get("observedMetrics", {}))}
 
     def _epoch_parts(self) -> dict[int, dict[str, float]]:
         """What each of the last epochs spent its seconds on, as Spark tells."""
@@ -875,7 +879,7 @@ def launch(
     netted = {OUT + name: layout for name, layout in netted_outputs(target, nodes).items()}
     chunks, retained = f"{part.folder}/{FOLDER}", retained_epochs(spark)
     job = dataclasses.replace(job, wakes=wakes, netted=netted, chunks=chunks, retained=retained)
-    frame = packets(spark, job, streaming=True, limits=limits)
+    frame = observed(packets(spark, job, streaming=True, limits=limits), job, own=True)
     writer, away = EpochWriter.of(target, nodes, job.buckets), over_connect(spark)
     part.enter(target)
     epoch = EpochFunction.of(writer, part, job, name, away=away)
@@ -947,8 +951,8 @@ def run_all(
         EpochWriter.of(sink, nodes, buckets).write(0, frame)
     except Exception as error:
         raise ours(error) from error
-    late = sink.late()
-    return {name: Result(sink.items(name), node, late, {}) for name, node in outputs.items()}
+    late, counted = sink.late(), sink.board.status().counters()
+    return {name: Result(sink.items(name), node, late, counted) for name, node in outputs.items()}
 
 
 def run_batch(
@@ -1037,7 +1041,7 @@ def to_spark(
     secret = None if streaming else Secret.drawn()
     job = make_job({"out": last}, buckets, speculate=chosen, closes=not streaming, loop=log, secret=secret)
     refuse_loop(spark, job, "to_spark")
-    frame = packets(spark, job, streaming=streaming, limits=EVERYTHING)
+    frame = observed(packets(spark, job, streaming=streaming, limits=EVERYTHING), job, own=False)
     schema = from_arrow_schema(row_schema(node.schema, node.time))
     return frame.filter("stage = 0").mapInArrow(decoder(node.schema, node.time), schema)
 

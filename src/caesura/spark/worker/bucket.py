@@ -95,7 +95,7 @@ def _work_on(place: BucketKey, stamp: str, rows: list[Row], closes: bool) -> Wor
 def _work(place: BucketKey, fragment: Fragment, rows: list[Row], closes: bool) -> Worked:
     """One epoch of a fragment, which is live from then on: one that failed half way is not used again."""
     packets = [Packet.from_row(row) for row in rows]
-    out = [*fragment.step(packets, closes=closes), fragment.report()]
+    out = [*fragment.step(packets, closes=closes), fragment.report(), fragment.observed()]
     feedback = fragment.feedback
     about = (feedback.ignored(), fragment.reached(), feedback.wanted(), fragment.suppressed())
     stamp, rows = uuid.uuid4().hex, [p.to_row() for p in out]

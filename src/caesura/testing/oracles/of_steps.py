@@ -18,6 +18,7 @@ from caesura.ops.join import Join
 from caesura.ops.layers import Layers
 from caesura.ops.lifetimes import Lifetime
 from caesura.ops.look_up import LookUp
+from caesura.ops.observe import Observe
 from caesura.ops.pass_through import PassThrough
 from caesura.ops.select import Select
 from caesura.ops.union import Union
@@ -54,8 +55,8 @@ def _union(node: Union, given: StepInputs) -> Rows:
     return [(a, b, {n: p[n] for n in names}) for rows in given.rows for a, b, p in rows]
 
 
-@recomputes(Instrument, FeedbackFrom, Deadline)
-def _passed(node: PassThrough, given: StepInputs) -> Rows:
+@recomputes(Instrument, FeedbackFrom, Deadline, Observe)
+def _passed(node: PassThrough | Observe, given: StepInputs) -> Rows:
     return given.rows[0]
 
 
