@@ -4,7 +4,7 @@
 installed, which takes longer than a first answer. Lists of one plain type and NumPy's numbers need no such
 question; everything else goes the usual way, and so does all once somebody has imported pandas.
 
->>> array([1, None, 3]).to_pylist(), array(["a", "bc"]).type, scalar(True)
+>>> plain_array([1, None, 3]).to_pylist(), plain_array(["a", "bc"]).type, plain_scalar(True)
 ([1, None, 3], DataType(string), <pyarrow.BooleanScalar: True>)
 """
 
@@ -21,22 +21,22 @@ NUMBERS = {int: "int64", float: "float64", bool: "bool"}
 NONE = type(None)
 
 
-def array(values: Any, type: pa.DataType | None = None) -> pa.Array:
+def plain_array(values: Any, type: pa.DataType | None = None) -> pa.Array:
     """As `pa.array` makes it."""
     made = None if "pandas" in sys.modules else _plain(values, type)
     return pa.array(values, type) if made is None else made
 
 
-def scalar(value: Any, type: pa.DataType | None = None) -> pa.Scalar:
+def plain_scalar(value: Any, type: pa.DataType | None = None) -> pa.Scalar:
     """As `pa.scalar` makes it."""
     made = None if "pandas" in sys.modules else _listed([value], type)
     return pa.scalar(value, type) if made is None else made[0]
 
 
-def numbers(column: pa.Array) -> np.ndarray[Any, Any]:
+def plain_numbers(column: pa.Array) -> np.ndarray[Any, Any]:
     """A column of numbers, times or truth values without nulls as NumPy's numbers; where it lies, if it may.
 
-    >>> numbers(pa.array([1, 2, 3])[1:]), numbers(pa.array([True, False, True])[1:])
+    >>> plain_numbers(pa.array([1, 2, 3])[1:]), plain_numbers(pa.array([True, False, True])[1:])
     (array([2, 3]), array([False,  True]))
     """
     data, first, count = column.buffers()[1], column.offset, len(column)

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caesura import plain_arrays
+from caesura.plain_arrays import plain_array, plain_numbers, plain_scalar
 
 VALUES = st.one_of(
     *(
@@ -55,7 +55,7 @@ def outcome(make: Any, *args: Any) -> Any:
 def test_a_list_becomes_what_arrow_makes_of_it(values: list[Any], type: pa.DataType | None) -> None:
     wanted = outcome(pa.array, values, type)
     with without_pandas():
-        got = outcome(plain_arrays.array, values, type)
+        got = outcome(plain_array, values, type)
     if isinstance(wanted, pa.Array):
         got.validate(full=True)
         assert got.type == wanted.type
@@ -70,7 +70,7 @@ def test_a_value_becomes_the_scalar_that_arrow_makes_of_it(
 ) -> None:
     wanted = outcome(pa.scalar, values[0], type)
     with without_pandas():
-        got = outcome(plain_arrays.scalar, values[0], type)
+        got = outcome(plain_scalar, values[0], type)
     assert repr(got) == repr(wanted)
 
 
@@ -79,18 +79,18 @@ def test_a_value_becomes_the_scalar_that_arrow_makes_of_it(
 def test_numbers_of_numpy_become_an_array_and_come_back(dtype: str, values: list[int], step: int) -> None:
     given_numbers = np.array(values, dtype)[::step]
     with without_pandas():
-        got = plain_arrays.array(given_numbers)
-        wider = outcome(plain_arrays.array, given_numbers, pa.float64())
+        got = plain_array(given_numbers)
+        wider = outcome(plain_array, given_numbers, pa.float64())
     assert got.equals(pa.array(given_numbers))
     assert wider == outcome(pa.array, given_numbers, pa.float64())
-    back = plain_arrays.numbers(got[1:])
+    back = plain_numbers(got[1:])
     assert back.dtype == given_numbers.dtype
     assert back.tolist() == given_numbers[1:].tolist()
 
 
 def test_times_are_numbers_of_their_unit() -> None:
     column = pa.array([5, 6, 7], pa.timestamp("us"))
-    assert plain_arrays.numbers(column[1:]).tolist() == [6, 7]
+    assert plain_numbers(column[1:]).tolist() == [6, 7]
 
 
 FIRST = """

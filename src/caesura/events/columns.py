@@ -19,7 +19,6 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from caesura import plain_arrays
 from caesura.events.nested import (
     NO_MASK,
     bitmap,
@@ -35,6 +34,7 @@ from caesura.events.nested import (
 from caesura.events.types import is_bytes, word_type
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U8, Mask, frozen
+from caesura.plain_arrays import plain_numbers
 
 SHORT_GATHER = 256
 """So many rows are taken by NumPy."""
@@ -109,7 +109,7 @@ def words(values: pa.Array) -> np.ndarray[Any, Any]:
     """A fixed-width column's memory as NumPy, whatever lies under the nulls."""
     if pa.types.is_boolean(values.type):
         filled = values.fill_null(False) if values.null_count else values
-        return plain_arrays.numbers(filled).view(np.uint8)
+        return plain_numbers(filled).view(np.uint8)
     dtype = word_type(values.type)
     data = values.buffers()[1]
     if data is None or len(values) == 0:

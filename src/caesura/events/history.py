@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from caesura import plain_arrays
 from caesura.errors import StreamError
 from caesura.events.columns import empty_rows
 from caesura.events.delta import fold
 from caesura.events.item import Item, pages
 from caesura.events.page import Page, concat
 from caesura.misuse import checked_methods
+from caesura.plain_arrays import plain_array
 from caesura.punctuation import INFINITY
 
 Row = tuple[int, int, tuple[object, ...]]
@@ -111,7 +111,7 @@ class History:
         """
         some = list(rows)
         values = list(zip(*(r[2] for r in some), strict=True)) or [() for _ in schema]
-        columns = [plain_arrays.array(list(v), f.type) for v, f in zip(values, schema, strict=True)]
+        columns = [plain_array(list(v), f.type) for v, f in zip(values, schema, strict=True)]
         batch = pa.RecordBatch.from_arrays(columns, schema=schema) if columns else empty_rows(len(some))
         return History(Page.of(batch, le=[r[0] for r in some], re=[r[1] for r in some]))
 

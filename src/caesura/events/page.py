@@ -18,7 +18,6 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from caesura import plain_arrays
 from caesura.events.columns import empty_rows, from_words, joined_batches, taken, words
 from caesura.events.far_times import values
 from caesura.events.identity import Secret, identity
@@ -27,6 +26,7 @@ from caesura.events.referred import SHARED, Deferred
 from caesura.events.types import is_words
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U64, Mask, frozen
+from caesura.plain_arrays import plain_array
 from caesura.punctuation import MIN_TIME
 
 NO_NEW_END = MIN_TIME
@@ -245,7 +245,7 @@ def take_rows(batch: pa.RecordBatch, rows: I64) -> pa.RecordBatch:
     if batch.num_columns == 0:
         return empty_rows(len(rows))
     if len(rows) <= SHORT:
-        return batch.take(plain_arrays.array(rows))
+        return batch.take(plain_array(rows))
     wanted: pa.Array | None = None
     columns = []
     for column in batch.columns:
@@ -253,7 +253,7 @@ def take_rows(batch: pa.RecordBatch, rows: I64) -> pa.RecordBatch:
             columns.append(from_words(taken(words(column), rows), NO_MASK, column.type))
             continue
         if wanted is None:
-            wanted = plain_arrays.array(rows)
+            wanted = plain_array(rows)
         columns.append(column.take(wanted))
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 

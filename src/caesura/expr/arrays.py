@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from caesura import plain_arrays
 from caesura.events.grouping import repeats
+from caesura.plain_arrays import plain_array
 
 Numbers = tuple[Any, Any]
 
@@ -70,7 +70,7 @@ def exact_array(values: Sequence[Any], type: pa.DataType) -> pa.Array:
         for value in values:
             if isinstance(value, float | np.floating) and value != value // 1:
                 raise pa.ArrowInvalid(f"{value!r} is no whole number")
-    return plain_arrays.array(values, type)
+    return plain_array(values, type)
 
 
 def surely(condition: Any) -> Any:

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from caesura import plain_arrays
 from caesura.errors import ExprError
 from caesura.expr.code import code_key
 from caesura.expr.methods.nested import NestedMethods
@@ -30,6 +29,7 @@ from caesura.expr.methods.sets import SetMethods
 from caesura.expr.methods.text import TextMethods
 from caesura.expr.methods.values import ValueMethods
 from caesura.expr.types import as_type, describe, type_of_value
+from caesura.plain_arrays import plain_scalar
 
 
 class Expr(Operators, ValueMethods, TextMethods, PieceMethods, SetMethods, NestedMethods):
@@ -111,7 +111,7 @@ class Constant(Expr):
 
     @property
     def scalar(self) -> pa.Scalar:
-        return plain_arrays.scalar(self.value, self.type)
+        return plain_scalar(self.value, self.type)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -436,7 +436,7 @@ def lit(value: object, type: pa.DataType | str | None = None) -> Expr:
         value = _frozen(value)
     wanted = as_type(type) if type is not None else type_of_value(value)
     try:
-        plain_arrays.scalar(value, wanted)
+        plain_scalar(value, wanted)
     except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError) as wrong:
         raise ExprError(
             f"{value!r} is no {describe(wanted)}.", remedy="Give a value of that type, or leave the type out."

@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from caesura import plain_arrays
 from caesura.expr.evaluation import Ticks, compile_expr, predicate_mask
 from caesura.expr.faults import RowError
 from caesura.expr.nodes import Apply, Boundary, Column, Constant, Expr
@@ -25,6 +24,7 @@ from caesura.expr.planning import type_of
 from caesura.expr.rewrite import conjuncts, strip
 from caesura.expr.rules import wrong
 from caesura.expr.types import TICKS, kind
+from caesura.plain_arrays import plain_numbers
 
 Mask = npt.NDArray[np.bool_]
 Masker = Callable[..., Mask]
@@ -104,7 +104,7 @@ def _direct(name: str, column: str, constant: Constant, schema: pa.Schema, gener
         array = batch.column(column)
         if array.null_count or array.type != type:
             return general(batch, le, re)
-        values = plain_arrays.numbers(array)
+        values = plain_numbers(array)
         return test(values.view(np.int64) if stamped else values, bound)  # type: ignore[no-any-return]
 
     return fast

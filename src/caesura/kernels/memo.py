@@ -22,9 +22,9 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from caesura import plain_arrays
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, frozen
+from caesura.plain_arrays import plain_numbers
 
 MIN_BITS, MAX_BITS = 8, 13
 """A memo has room for two to the power of so many keys; two that meet push each other out."""
@@ -183,5 +183,5 @@ def whole_numbers(columns: Sequence[pa.Array], count: int) -> I64 | None:
     column = columns[0]
     if len(columns) > 1 or column.type not in SIGNED or column.null_count:
         return None
-    values: I64 = plain_arrays.numbers(column).astype(np.int64, copy=False)
+    values: I64 = plain_numbers(column).astype(np.int64, copy=False)
     return values

@@ -17,13 +17,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from caesura import plain_arrays
 from caesura.errors import DataError, PlanError, closest
 from caesura.events.columns import empty_rows
 from caesura.events.content import column_key
 from caesura.expr.arrays import exact_array
 from caesura.io.sources.memory import BATCH, columns_key
 from caesura.io.sources.protocol import Offsets, Reader
+from caesura.plain_arrays import plain_array
 from caesura.plan import Raw, SourceBatch
 from caesura.punctuation import Intent, Pattern, Punctuation
 
@@ -160,7 +160,7 @@ def _cut(raw: Raw, size: int, skip: int) -> Iterator[Raw]:
 
 def _schema_of(rows: list[dict[str, Any]]) -> pa.Schema:
     names = dict.fromkeys(name for row in rows for name in row)
-    columns = {name: plain_arrays.array([row.get(name) for row in rows]) for name in names}
+    columns = {name: plain_array([row.get(name) for row in rows]) for name in names}
     return pa.schema([pa.field(name, column.type) for name, column in columns.items()])
 
 

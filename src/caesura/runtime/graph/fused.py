@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import pyarrow as pa
 
-from caesura import plain_arrays
 from caesura.events.identity import identity, plain_zeros
 from caesura.events.item import Item
 from caesura.events.page import Page
@@ -36,6 +35,7 @@ from caesura.ops.aggregate.tumbling_operator import TumblingOperator
 from caesura.ops.join.node import Join
 from caesura.ops.select import Project, Select
 from caesura.ops.where import Filter, Where
+from caesura.plain_arrays import plain_array
 from caesura.punctuation import INFINITY, MIN_TIME
 from caesura.runtime.graph.cell import Cell
 from caesura.runtime.graph.row_ranges import RowRange, RowRanges
@@ -200,7 +200,7 @@ class FusedSteps:
                 self._since, self._until = max(self._since, since), min(self._until, until)
         batch = plain_zeros(some.payload.select(list(self.windows.node.group)))
         number, fresh = self._table.encode(*identity(batch.columns, len(some), self.windows.secret))
-        self._groups.append(batch.take(plain_arrays.array(fresh)))
+        self._groups.append(batch.take(plain_array(fresh)))
         one.places.learn(keys[rows], number, self._table.count)
         return True
 
@@ -217,13 +217,13 @@ class FusedSteps:
             self._groups = [pa.concat_batches(self._groups)]
         numbered = self._ranges.numbered() if self._route.values else NO_ROWS
         group, window, count = self._ranges.found()
-        keys = self._groups[0].take(plain_arrays.array(group))
+        keys = self._groups[0].take(plain_array(group))
         if not self._route.values:
             return self.windows.counted(keys, window, count)
         values = [page.payload.column(name) for name in self._route.values]
         rows = self._ranges.rows()
         if rows is not None:
-            wanted = plain_arrays.array(rows)
+            wanted = plain_array(rows)
             values = [column.take(wanted) for column in values]
         return self.windows.placed(keys, window, numbered, values)
 

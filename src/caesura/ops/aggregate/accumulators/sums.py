@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
-from caesura import plain_arrays
 from caesura.errors import StreamError
 from caesura.events.columns import words
 from caesura.events.nested import validity
@@ -30,6 +29,7 @@ from caesura.ops.aggregate.accumulators.exact import (
     round_limbs,
     round_slots,
 )
+from caesura.plain_arrays import plain_array
 
 Fields = dict[str, Any]
 Put = Callable[..., int]
@@ -131,7 +131,7 @@ class Counted(Stateless):
         add_weights(at, weights * valid if len(valid) else weights, slots.get(self.name))
 
     def value(self, slots: RowState, at: I64) -> pa.Array:
-        return plain_arrays.array(slots.get(self.name)[at])
+        return plain_array(slots.get(self.name)[at])
 
 
 def present(at: I64, weights: I64, values: pa.Array) -> tuple[I64, I64, pa.Array]:

@@ -19,7 +19,6 @@ from typing import Any, Literal, Protocol
 
 import pyarrow as pa
 
-from caesura import plain_arrays
 from caesura.errors import PlanError
 from caesura.events.rows import RowState
 from caesura.expr import Expr, as_column, as_predicate, attributes, is_column, lit, type_of, when
@@ -29,6 +28,7 @@ from caesura.misuse import checked
 from caesura.ops.aggregate.accumulators.exact import F64
 from caesura.ops.aggregate.accumulators.running import Counts, RunningValue
 from caesura.ops.aggregate.accumulators.sums import Accumulator, Counted
+from caesura.plain_arrays import plain_numbers
 from caesura.plan import here
 
 Condition = Expr | str | None
@@ -139,7 +139,7 @@ class InSlots:
         if self._count is None:
             return self.slots.get("rows")[self.at]
         found = self._count.value(self.slots, self.at)
-        return plain_arrays.numbers(found)
+        return plain_numbers(found)
 
     def values(self) -> pa.Array:
         return self.part.value(self.slots, self.at)

@@ -6,7 +6,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from caesura import plain_arrays
 from caesura.events.columns import from_words
 from caesura.expr import Expr, col
 from caesura.ops.aggregate.accumulators.running import Floats, Wides
@@ -27,6 +26,7 @@ from caesura.ops.aggregate.kinds.record import (
     whole,
 )
 from caesura.ops.aggregate.kinds.shares import shared_sums
+from caesura.plain_arrays import plain_array
 
 
 def count(value: str | Expr | None = None, *, where: Condition = None, filter: Condition = None) -> Aggregate:
@@ -219,7 +219,7 @@ def _share_count(name: str, one: Aggregate, t: pa.DataType) -> PartialAggregate:
 
 
 def _number(_: Aggregate, reading: Reading) -> pa.Array:
-    return plain_arrays.array(reading.n)
+    return plain_array(reading.n)
 
 
 define(AggregateKind("count", whole, _number, share=_share_count, direction="up"))
