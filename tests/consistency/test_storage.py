@@ -217,7 +217,7 @@ def test_views_of_a_later_version_are_named_and_not_taken_for_torn(tmp_path: Pat
     written(tmp_path, claims=3)
     file = tmp_path / name
     file.write_text(json.dumps({**json.loads(file.read_text()), "format": 9}))
-    with pytest.raises(StreamError, match=rf"{file.name}' has format 9; this version reads formats up to 1"):
+    with pytest.raises(StreamError, match=rf"{file.name}' has format 9; this version reads formats up to 2"):
         cz.read_claimed(tmp_path)
 
 

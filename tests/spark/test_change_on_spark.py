@@ -232,3 +232,70 @@ def test_final_rows_that_would_differ_stop_the_rebuild_or_begin_a_new_generation
     rows = held(tmp_path, wider).rows()
     assert [(a, b, row[:2]) for a, b, row in rows] == wanted(tmp_path, "old", "final").rows()
     assert (tmp_path / "out" / "_generation-3").is_dir()
+
+
+VIEWS = {
+    "old": lambda f: {"kept": (rows := read(f).where(col("v") > 2)), "n": _tens(rows)},
+    "filter": lambda f: {"kept": (rows := read(f).where(col("v") > 4)), "n": _tens(rows)},
+    "more": lambda f: {**VIEWS["filter"](f), "top": read(f).group_by("id").tumbling(20).agg(v=cz.max("v"))},
+    "columns": lambda f: {"n": read(f).group_by("id").tumbling(10).agg(n=cz.count(), top=cz.max("v"))},
+}
+
+
+def _tens(rows: Stream) -> Stream:
+    return rows.group_by("id").tumbling(10).agg(n=cz.count())
+
+
+def claim(folder: Path, spark: Any, plan: str, **options: Any) -> None:
+    given = {
+        "path": folder / "out",
+        "checkpoint": folder / "cp",
+        "trigger": "available",
+        "files_per_epoch": 1,
+    }
+    cz.pipeline(**VIEWS[plan](folder)).start(spark, allow_unbounded=True, **{**given, **options}).wait()
+
+
+def test_claims_of_a_rebuilt_pipeline_are_the_answers_of_its_plans(spark: Any, tmp_path: Path) -> None:
+    from caesura.audit import audit
+
+    for number in range(2):
+        put(tmp_path, number)
+    claim(tmp_path, spark, "old")
+    with pytest.raises(StreamError, match="belongs to another plan"):
+        claim(tmp_path, spark, "filter")
+    claim(tmp_path, spark, "more", on_change="rebuild")
+    put(tmp_path, 2)
+    claim(tmp_path, spark, "more")
+    seen = cz.read_claimed(tmp_path / "out")
+    assert [m.claim.plans for m in seen.manifests] == [(1,), (1,), (2,), (2,)]
+    report = audit(tmp_path / "out", plan="stored")
+    assert report.right and len(report.findings) == 2 * 2 + 2 * 3, str(report)
+    nodes = {name: stream.node for name, stream in VIEWS["more"](tmp_path).items()}
+    assert not audit(tmp_path / "out", plan=nodes, earlier={1: nodes}).right
+    generation = {"on_change": "rebuild", "final_rows": "new_generation"}
+    claim(tmp_path, spark, "columns", **generation)
+    last = cz.read_claimed(tmp_path / "out")
+    assert (last.claim.generation, last.claim.plans, last.views) == (2, (3,), ["n"])
+    assert cz.read_claimed(tmp_path / "out", at=1).views == ["kept", "n"]
+    report = audit(tmp_path / "out", plan="stored")
+    assert report.right and {f.claim.plan for f in report.findings} == {1, 2, 3}, str(report)
+
+
+def test_claims_of_a_pipeline_that_went_on_from_here_name_both_plans(spark: Any, tmp_path: Path) -> None:
+    from caesura.audit import audit
+
+    put(tmp_path, 0)
+    claim(tmp_path, spark, "old")
+    claim(tmp_path, spark, "filter", on_change="continue")
+    put(tmp_path, 1)
+    claim(tmp_path, spark, "filter")
+    seen = cz.read_claimed(tmp_path / "out")
+    assert [m.claim.plans for m in seen.manifests] == [(1,), (1, 2)]
+    report = audit(tmp_path / "out", plan="stored")
+    assert [f.right for f in report.findings] == [True, True, False, False]
+    assert all("by none alone" in f.why for f in report.findings[2:])
+    claim(tmp_path, spark, "old", on_change="rebuild")
+    report = audit(tmp_path / "out", plan="stored")
+    assert cz.read_claimed(tmp_path / "out").claim.plans == (3,)
+    assert [f.right for f in report.findings if f.claim.plan == 3] == [True, True], str(report)

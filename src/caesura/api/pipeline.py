@@ -21,8 +21,11 @@ from caesura.errors import CaesuraError, PlanError, looked_up
 from caesura.misuse import checked_methods
 from caesura.plan import Node, here
 from caesura.plan.prune import prune
+from caesura.runtime.durable.change import OnChange
+from caesura.runtime.durable.claimed_views import ClaimedFolder, write_views
+from caesura.runtime.durable.corrections import FinalRows
 from caesura.runtime.inspect.inconsistent_states import Eager, eager
-from caesura.runtime.query.pipelines import Views, check_folder, run_views, token_mode, write_views
+from caesura.runtime.query.pipelines import Views, run_views, token_mode
 from caesura.runtime.query.query import Query
 
 if TYPE_CHECKING:
@@ -156,7 +159,14 @@ class Pipeline:
         """
         return eager(self.nodes, schedule)
 
-    def write(self, path: str | Path, *, claims: Mode | None = None) -> list[Claim]:
+    def write(
+        self,
+        path: str | Path,
+        *,
+        claims: Mode | None = None,
+        on_change: OnChange = "refuse",
+        final_rows: FinalRows = "refuse",
+    ) -> list[Claim]:
         """Runs all views into a folder that `cz.read_claimed` reads; goes on behind its last claim.
 
         Parameters
@@ -165,6 +175,11 @@ class Pipeline:
             The folder, on this machine or in an object store.
         claims
             How claims come about; by default `cz.tokens`.
+        on_change
+            Where the folder belongs to another plan: ``"refuse"``, ``"continue"`` or ``"rebuild"``, as in
+            `Stream.query`. Each claim says which plan has made it.
+        final_rows
+            As in `Stream.query`.
 
         Returns
         -------
@@ -189,9 +204,16 @@ class Pipeline:
         >>> cz.read_claimed(folder).table("moves").to_pylist()
         [{'LE': 1, 'RE': 2, 'n': 2}]
         """
-        return list(self.writing(path, claims=claims))
+        return list(self.writing(path, claims=claims, on_change=on_change, final_rows=final_rows))
 
-    def writing(self, path: str | Path, *, claims: Mode | None = None) -> Iterator[Claim]:
+    def writing(
+        self,
+        path: str | Path,
+        *,
+        claims: Mode | None = None,
+        on_change: OnChange = "refuse",
+        final_rows: FinalRows = "refuse",
+    ) -> Iterator[Claim]:
         """Like ``write``, but gives each claim as it is made.
 
         Parameters
@@ -200,6 +222,10 @@ class Pipeline:
             The folder, on this machine or in an object store.
         claims
             How claims come about; by default `cz.tokens`.
+        on_change
+            As in ``write``.
+        final_rows
+            As in ``write``.
 
         Returns
         -------
@@ -223,10 +249,9 @@ class Pipeline:
         """
         try:
             mode = token_mode(claims or Tokens())
-            check_folder(self.nodes, path)
+            return write_views(ClaimedFolder.of(self.nodes, path, on_change, final_rows), mode)
         except CaesuraError as error:
             raise error.at("pipeline", here()) from None
-        return write_views(self.nodes, path, mode)
 
     def start(
         self,
@@ -238,6 +263,8 @@ class Pipeline:
         files_per_epoch: int | None = None,
         bytes_per_epoch: int | None = None,
         take_over: bool = False,
+        on_change: OnChange = "refuse",
+        final_rows: FinalRows = "refuse",
         state_memory: int | str | None = None,
         allow_unbounded: bool = False,
         name: str | None = None,
@@ -261,6 +288,10 @@ class Pipeline:
             As in `Stream.start`.
         take_over
             Whether a checkpoint that another process goes on with is taken from it.
+        on_change
+            As in ``write``.
+        final_rows
+            As in ``write``.
         state_memory
             As in `Stream.start`.
         allow_unbounded
@@ -298,6 +329,8 @@ class Pipeline:
             "files_per_epoch": files_per_epoch,
             "bytes_per_epoch": bytes_per_epoch,
             "take_over": take_over,
+            "on_change": on_change,
+            "final_rows": final_rows,
             "state_memory": state_memory,
             "name": name,
             "metrics_port": metrics_port,

@@ -22,6 +22,7 @@ from caesura.consistency.store import Manifest, Store, Written
 from caesura.errors import CaesuraError, DataError, StreamError
 from caesura.events import History
 from caesura.events.history import comparable
+from caesura.io.places import Place
 from caesura.io.sources.source import Source
 from caesura.misuse import renamed
 from caesura.plan import Node
@@ -86,64 +87,98 @@ class AuditReport:
 
 @renamed(most="limit")
 def audit(
-    path: str | Path, *, plan: Mapping[str, Node] | Literal["stored"] | None = None, limit: int | None = None
+    path: str | Path,
+    *,
+    plan: Mapping[str, Node] | Literal["stored"] | None = None,
+    earlier: Mapping[int, Mapping[str, Node]] | None = None,
+    limit: int | None = None,
 ) -> AuditReport:
     """Audits a folder of claimed views; ``limit`` is how many claims are recomputed, spread evenly.
 
     ``plan`` is the pipeline, or "stored" for the one that the folder has. That one is a pickle, and reading
-    it runs what is in it: ask for it only where you trust whoever can write to the folder.
+    it runs what is in it: ask for it only where you trust whoever can write to the folder. Each claim is
+    recomputed with the plan that made it: where the pipeline has had others, ``earlier`` is what they were,
+    by their numbers, unless they are to be taken as stored.
     """
     store = Store(path)
     _ = store.about
     chain = store.chain()
     report = AuditReport(flaws=store.flaws(chain))
-    nodes = _stored(store) if plan == "stored" else dict(plan or _no_plan(store))
+    now = 1 if chain.last is None else chain.last.claim.plan
+    given = dict(earlier or {}) if plan == "stored" else {**(earlier or {}), now: plan or _no_plan(store)}
+    some = spread(chain.manifests, limit)
     report.flaws += _miscounted(store, chain.manifests)
-    states, consumers = [], dict[str, Consumer]()
-    files: dict[int, dict[str, list[str]]] = {}
-    for manifest in spread(chain.manifests, limit):
-        place = chain.manifests.index(manifest)
-        seen = Claimed(store, tuple(chain.manifests[: place + 1]))
-        files[manifest.claim.number] = _files(seen)
-        try:
-            views = {view: seen.history(view) for view in nodes}
-            states.append((manifest.claim, views))
-            for view, state in views.items():
-                if view not in consumers:
-                    consumers[view] = Consumer(store, view)
-                report.flaws += consumers[view].misread(place, manifest.claim, state)
-        except (CaesuraError, OSError) as error:
-            report.flaws.append(f"claim {manifest.claim.number} cannot be read: {error}")
-    report.findings = audit_states(nodes, states, files)
+    for number in dict.fromkeys(manifest.claim.plan for manifest in chain.manifests):
+        asked = [manifest for manifest in some if manifest.claim.plan == number]
+        if number in given or plan == "stored":
+            nodes = dict(given.get(number) or _stored(store, number))
+            _audit_plan(store, chain.manifests, asked, nodes, report)
+        else:
+            report.findings += [_not_given(manifest.claim) for manifest in asked]
     if not chain.manifests:
         report.flaws.append("there is no claim that holds")
     return report
 
 
+def _not_given(claim: Claim) -> AuditFinding:
+    told = f"it is by plan {claim.plan}, which was not given: --plan-of {claim.plan}=FILE.py:NAME"
+    return AuditFinding(claim, "all", why=f"not audited: {told}")
+
+
+def _audit_plan(
+    store: Store,
+    manifests: Sequence[Manifest],
+    asked: Sequence[Manifest],
+    nodes: dict[str, Node],
+    report: AuditReport,
+) -> None:
+    """Holds the claims of one plan against it."""
+    states, consumers = [], dict[str, Consumer]()
+    files: dict[int, dict[str, list[str]]] = {}
+    for manifest in asked:
+        seen = Claimed(store, tuple(manifests[: manifests.index(manifest) + 1]))
+        files[manifest.claim.number] = _files(seen)
+        try:
+            views = {view: seen.history(view) for view in nodes}
+            states.append((manifest.claim, views))
+            for view, state in views.items():
+                if manifest.claim.generation != manifests[-1].claim.generation:
+                    continue  # nobody reads it any more
+                if view in store.about["views"] and view not in consumers:
+                    consumers[view] = Consumer(store, view)
+                if view in consumers:
+                    report.flaws += consumers[view].misread(manifest.claim, state)
+        except (CaesuraError, OSError) as error:
+            report.flaws.append(f"claim {manifest.claim.number} cannot be read: {error}")
+    report.findings += audit_states(nodes, states, files)
+
+
 def _miscounted(store: Store, manifests: Sequence[Manifest]) -> list[str]:
     """Claims that say of a view that it has given other rows than their files hold."""
     found: list[str] = []
-    for view in store.about["views"]:
-        given = 0
-        for manifest in manifests:
-            given += sum(_changes(store, view, written) for written in manifest.files.get(view, ()))
-            claimed = manifest.claim.output.get(view)
-            if claimed != given:
-                number = manifest.claim.number
-                found.append(
-                    f"claim {number} says that '{view}' has given {claimed} rows; its files hold {given}"
-                )
+    given: dict[tuple[int, str], int] = {}
+    plans = {m.claim.plan for m in manifests}
+    columns = {(p, view): store.schema(view, p) for p in plans for view in store.about_plan(p)["views"]}
+    for manifest in manifests:
+        claim = manifest.claim
+        for view in (view for plan, view in columns if plan == claim.plan):
+            at, folder = (claim.generation, view), store.folder_of(claim.generation) / view
+            files = manifest.files.get(view, ())
+            given[at] = given.get(at, 0) + sum(_changes(folder, columns[claim.plan, view], w) for w in files)
+            if (claimed := claim.output.get(view)) != given[at]:
+                told = f"claim {claim.number} says that '{view}' has given {claimed} rows"
+                found.append(f"{told}; its files hold {given[at]}")
     return found
 
 
-def _changes(store: Store, view: str, written: Written) -> int:
+def _changes(folder: Place, schema: pa.Schema, written: Written) -> int:
     """How many inserts and retracts a file holds; reminders that a row is final are none."""
     import pyarrow.parquet as pq
 
-    file = store.path / view / written.file
+    file = folder / written.file
     if not file.exists():
         return written.rows  # that it is missing is reported already
-    return len(page_of(pq.read_table(file.open(), schema=store.schema(view))))
+    return len(page_of(pq.read_table(file.open(), schema=schema)))
 
 
 class Consumer:
@@ -152,13 +187,14 @@ class Consumer:
     def __init__(self, store: Store, view: str) -> None:
         self.view = view
         reader = ClaimedReader(store, view)
-        self.breaks = reader.claims()
+        numbers = [m.claim.number for m in reader.manifests()]
+        self.breaks = dict(zip(numbers, reader.claims(), strict=True))
         batches = [raw.batch for raw in reader.read_between({})]
         self.rows = pa.Table.from_batches(batches, reader.schema)
 
-    def misread(self, place: int, claim: Claim, wanted: History) -> list[str]:
+    def misread(self, claim: Claim, wanted: History) -> list[str]:
         """What it takes for the state of a claim, where that is another one."""
-        at, named = self.breaks[place]
+        at, named = self.breaks[claim.number]
         got = History.of([page_of(self.rows.slice(0, at))], wanted.schema)
         if got == wanted and named == {f"{self.view}/{source}": p for source, p in claim.prefix.items()}:
             return []
@@ -175,9 +211,11 @@ def spread(claims: Sequence[Any], limit: int | None) -> list[Any]:
 
 
 def _files(seen: Claimed) -> dict[str, list[str]]:
-    """The files that each source has read up to a claim, epoch by epoch."""
+    """The files that each source has read up to a claim, epoch by epoch; another plan names them anew."""
     found: dict[str, list[str]] = {}
     for manifest in seen.manifests:
+        if manifest.claim.plan != seen.claim.plan:
+            continue
         for source, some in manifest.read.items():
             found.setdefault(source, []).extend(some)
     return found
@@ -192,7 +230,7 @@ def audit_states(
 
     ``files`` names, per claim and source, the files that make up the prefix, where offsets do not.
     """
-    labels = {node: label for label, node in source_labels(nodes).items()}
+    labels = {node.fingerprint: label for label, node in source_labels(nodes).items()}
     findings: list[AuditFinding] = []
     claims: list[Claim] = []
     for claim, views in states:
@@ -204,11 +242,19 @@ def audit_states(
                     f"the rows of '{node.step}' were fed by hand, and cannot be read again.",
                     remedy="Audit a pipeline that reads its rows itself.",
                 )
-            label = labels[node]
+            label = labels[node.fingerprint]
+            if label not in claim.prefix:
+                raise NotAuditedError(
+                    f"the claim knows no source '{label}': another plan has made it.",
+                    remedy=f"Give plan {claim.plan} as it was.",
+                )
             return given_by(node, claim.prefix[label], (files or {}).get(claim.number, {}).get(label))
 
         whole = Evaluation(given)
         for view, node in nodes.items():
+            if len(claim.plans) > 1:
+                findings.append(AuditFinding(claim, view, why=f"not audited: {_mixed(claim)}"))
+                continue
             try:
                 findings.append(compare(claim, view, node, whole.of(node).rows, views[view]))
             except NotAuditedError as error:
@@ -221,6 +267,12 @@ def audit_states(
     if back is not None:
         findings.append(AuditFinding(back, "all", why="its prefix takes back part of the one before"))
     return findings
+
+
+def _mixed(claim: Claim) -> str:
+    """Why nothing tells what a state should be that several plans have made."""
+    plans = ", then ".join(map(str, claim.plans))
+    return f"it is by plans {plans}, each on what it has read (on_change='continue'), and by none alone"
 
 
 def compare(claim: Claim, view: str, node: Node, wanted: Rows, got: History) -> AuditFinding:
@@ -264,18 +316,21 @@ def _no_plan(store: Store) -> NoReturn:
     )
 
 
-def _stored(store: Store) -> dict[str, Node]:
-    file = store.path / "_pipeline" / "plan.pickle"
+def _stored(store: Store, number: int) -> dict[str, Node]:
+    file = store.stored_plan(number)
+    now = number == store.plan_now
+    give = "--flow flow.py:NAME" if now else f"--plan-of {number}=flow.py:NAME"
     if not file.exists():
+        told = "no plan" if now else f"no plan {number}"
         raise DataError(
-            f"'{store.path}' holds no plan that could be written down.",
-            remedy="Give the pipeline: caesura audit PATH --flow flow.py:NAME.",
+            f"'{store.path}' holds {told} that could be written down.",
+            remedy=f"Give the pipeline: caesura audit PATH {give}.",
         )
     try:
         made: dict[str, Node] = pickle.loads(file.read_bytes())
     except (pickle.UnpicklingError, AttributeError, ImportError, EOFError) as error:
         raise DataError(
             f"the plan in '{file}' cannot be read: {error}.",
-            remedy="Give the pipeline: caesura audit PATH --flow flow.py:NAME.",
+            remedy=f"Give the pipeline: caesura audit PATH {give}.",
         ) from None
     return made

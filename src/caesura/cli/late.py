@@ -13,10 +13,11 @@ from caesura.cli import shell
 from caesura.cli.load import load
 from caesura.errors import StreamError
 from caesura.io.places import Place
+from caesura.io.sinks.commits import generation_folder
 from caesura.io.sources.give_back import give_back, set_aside
 from caesura.io.sources.quarantine import FOLDER, SetAside
 from caesura.runtime.graph.rejected import together
-from caesura.runtime.sinks.parquet import generation_folder, generations
+from caesura.runtime.sinks.parquet import generations
 
 Replay = Annotated[bool, typer.Option("--replay", help="give back what was set aside and is mended now")]
 

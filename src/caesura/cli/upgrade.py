@@ -7,8 +7,8 @@ from typing import Annotated, Any, cast, get_args
 
 import typer
 
-from caesura.api import Stream
-from caesura.cli.load import load
+from caesura.api import Pipeline, Stream
+from caesura.cli.load import load, load_pipeline
 from caesura.cli.run import OUTPUTS
 from caesura.cli.shell import (
     AsJson,
@@ -21,11 +21,13 @@ from caesura.cli.shell import (
     say_json,
     working,
 )
+from caesura.consistency.store import Store
 from caesura.errors import StreamError
 from caesura.io.places import Place
 from caesura.plan import Node
 from caesura.plan.prune import prune
 from caesura.runtime.durable.change import PlanChange, steps_of
+from caesura.runtime.durable.claimed_views import views_change
 from caesura.runtime.durable.corrections import FinalRows
 from caesura.runtime.durable.manifest import Manifests
 from caesura.runtime.query.query import Query
@@ -52,6 +54,7 @@ def upgrade(
 
     "continue": state that fits is kept, and the new plan holds from here on. "rebuild": the sources are read
     again as far as they were read, and the output is corrected to what the new plan would have given.
+    Of a pipeline with claims CHECKPOINT is its folder; on Spark its checkpoint, and --sink its folder.
     """
     if how not in (None, "continue", "rebuild"):
         raise typer.BadParameter(f"'{how}' is none of continue, rebuild", param_hint="--how")
@@ -61,9 +64,14 @@ def upgrade(
         known = ", ".join(get_args(FinalRows))
         raise typer.BadParameter(f"'{final_rows}' is none of {known}", param_hint="--final-rows")
     check_folder(checkpoint)
-    stream, place, form = load(target), Place.of(checkpoint), cast("Output", output)
-    change = _change(place, {"out": delivered(stream.node, form)})
-    if how is not None:
+    place, form = Place.of(checkpoint), cast("Output", output)
+    claimed = _claims_of(place, sink)
+    if claimed is not None:
+        change = _upgrade_views(place, claimed, load_pipeline(target), how, final_rows)
+    else:
+        stream = load(target)
+        change = _change(place, {"out": delivered(stream.node, form)})
+    if how is not None and claimed is None:
         given: dict[str, Any] = {"checkpoint": checkpoint, "sink": sink, "output": form, "on_change": how}
         given |= {"final_rows": final_rows}
         with working(f"going over to {target}"):
@@ -72,6 +80,39 @@ def upgrade(
         say_json({"differs": change.differs, "steps": [asdict(step) for step in change.steps]})
     else:
         say(str(change))
+
+
+def _claims_of(checkpoint: Place, sink: str | None) -> Store | None:
+    """The claimed views that a checkpoint goes with: in the same folder, or on Spark beside it; if any."""
+    for place in (checkpoint, *(() if sink is None else (Place.of(sink),))):
+        if (store := Store(place)).described:
+            return store
+    return None
+
+
+def _upgrade_views(
+    checkpoint: Place, store: Store, pipeline: Pipeline, how: str | None, final_rows: str
+) -> PlanChange:
+    """The report of a pipeline with claims; goes over to it, if that is asked for."""
+    given: dict[str, Any] = {"on_change": how, "final_rows": final_rows}
+    if store.about["host"] == "embedded":
+        change = views_change(pipeline.nodes, store)
+        if how is not None:
+            with working("going over"):
+                next(pipeline.writing(str(store.path), **given), None)
+        return change
+    from caesura.spark import session
+    from caesura.spark.host.checkpoint import plan_change, read_plan
+
+    change = plan_change(checkpoint, pipeline.nodes)
+    if how is not None:
+        saved = read_plan(checkpoint)
+        assert saved is not None  # the report was made of it
+        spark = session(buckets=saved["partitions"])
+        given |= {"path": str(store.path), "checkpoint": str(checkpoint), "trigger": "available"}
+        with working("going over"):
+            pipeline.start(spark, **given).wait()
+    return change
 
 
 def _change(checkpoint: Place, outputs: dict[str, Node]) -> PlanChange:

@@ -141,6 +141,15 @@ class Claim:
     """How many rows, inserts and retracts alike, each view has given up to here."""
     covers: Covers = "all"
     """Whether it answers for the whole state, or for what lies before its time."""
+    plans: tuple[int, ...] = (1,)
+    """The plans that have made the state, one from where the other stopped; one alone has made all of it."""
+    generation: int = 1
+    """Which generation of the output it is about."""
+
+    @property
+    def plan(self) -> int:
+        """The number of the plan that has made it."""
+        return self.plans[-1]
 
     def at(self, output: Mapping[str, int]) -> Claim:
         """The same claim, knowing how far each view is.
@@ -175,7 +184,8 @@ class Claim:
         Returns
         -------
         bool
-            Whether they do, for every source of the earlier one.
+            Whether they do, for every source of the earlier one. Of two plans the sources that both have
+            count, by their offsets: another plan may take other rows for late.
 
         Examples
         --------
@@ -185,6 +195,9 @@ class Claim:
         >>> two.follows(one), one.follows(two)
         (True, False)
         """
+        if self.plan != earlier.plan:
+            both = [(self.prefix[s], p) for s, p in earlier.prefix.items() if s in self.prefix]
+            return all(Prefix(offsets=now.offsets).covers(Prefix(offsets=p.offsets)) for now, p in both)
         return all(
             source in self.prefix and self.prefix[source].covers(prefix)
             for source, prefix in earlier.prefix.items()
@@ -213,7 +226,13 @@ class Claim:
             "under": [message.to_json() for message in self.under],
             "output": dict(self.output),
             "covers": self.covers,
+            **self._made_by(),
         }
+
+    def _made_by(self) -> dict[str, Any]:
+        """Which plans and which generation, where there has been another: earlier versions wrote neither."""
+        first = self.plans == (1,) and self.generation == 1
+        return {} if first else {"plans": list(self.plans), "generation": self.generation}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Claim:
@@ -244,6 +263,8 @@ class Claim:
             tuple(Punctuation.from_json(message) for message in data["under"]),
             data["output"],
             data["covers"],
+            tuple(data.get("plans", (1,))),
+            data.get("generation", 1),
         )
 
     def __str__(self) -> str:
@@ -251,7 +272,12 @@ class Claim:
         at = "" if self.time is None else f" {'at' if self.covers == 'all' else 'before'} {when}"
         under = f", under {'; '.join(map(str, self.under))}" if self.under else ""
         sources = "; ".join(f"{source} {prefix}" for source, prefix in self.prefix.items())
-        return f"claim {self.number}: {self.level}{at} for {sources}{under}"
+        return f"claim {self.number}: {self.level}{at} for {sources}{under}{self._by()}"
+
+    def _by(self) -> str:
+        if len(self.plans) == 1:
+            return "" if self.plan == 1 else f", by plan {self.plan}"
+        return f", by plans {', then '.join(map(str, self.plans))}, each on what it has read"
 
 
 def _plural(count: int, word: str) -> str:

@@ -36,16 +36,12 @@ class Claimed:
 
     @property
     def views(self) -> list[str]:
-        return list(self.store.about["views"])
+        return list(self.store.about_plan(self.claim.plan)["views"])
 
     def paths(self, view: str) -> list[str]:
         """The files of a view, for any engine: ``spark.read.parquet(*claimed.paths("total"))``."""
         self._known(view)
-        return [
-            str(self.store.path / view / written.file)
-            for manifest in self.manifests
-            for written in manifest.files.get(view, ())
-        ]
+        return [str(file) for file in self.store.files(view, self.manifests)]
 
     def changes(self, view: str) -> pa.Table:
         """The rows of a view as they came: kind, LE, RE, RE_new, payload."""
@@ -55,12 +51,12 @@ class Claimed:
     def history(self, view: str) -> History:
         """A view's state: its rows folded."""
         came = page_of(self.changes(view))
-        return History.of([came], _payload(self.store.schema(view)))
+        return History.of([came], _payload(self.store.schema(view, self.claim.plan)))
 
     def table(self, view: str) -> pa.Table:
         """A view's state as a table with LE and RE in front; a null RE never ends."""
         state = self.history(view).page
-        schema = self.store.schema(view)
+        schema = self.store.schema(view, self.claim.plan)
         ends = pa.array(state.re, mask=state.re == INFINITY)
         times = [pa.array(state.le).cast(schema.field("LE").type), ends.cast(schema.field("RE").type)]
         columns = [*times, *state.payload.columns]
@@ -123,6 +119,7 @@ def _read(store: Store, at: int | None) -> Claimed:
             f"'{path}' has no claim{'' if at is None else f' {at}'} that holds{flaw}.",
             remedy=f"The last claims are: {known}. Let the pipeline run on; it goes on from its last claim.",
         )
+    store.about_plan(manifests[-1].claim.plan)
     beside = [flaw for flaw in store.flaws(chain) if "written by hand" not in flaw]
     broken = [flaw for flaw in beside if flaw not in chain.flaws]
     if broken:

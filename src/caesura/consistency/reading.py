@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from caesura.consistency.claim import Prefix
-from caesura.consistency.store import Store, Written
-from caesura.errors import CaesuraError, DataError, closest
+from caesura.consistency.store import Manifest, Store, Written
+from caesura.errors import CaesuraError, DataError, StreamError, closest
 from caesura.io.ingress.policy import at_end
 from caesura.io.ingress.shape import Shape
 from caesura.io.sources.protocol import Offsets, Reader
@@ -27,7 +27,10 @@ class ClaimedReader(Reader):
     def __init__(self, store: Store, view: str) -> None:
         self.store = store
         self.view = view
-        self.key = f"claimed:{store.path}:{view}"
+        chain = store.chain()
+        self._generation = 1 if chain.last is None else chain.last.claim.generation
+        begun = "" if self._generation == 1 else f":{self._generation}"
+        self.key = f"claimed:{store.path}:{view}{begun}"
         self.schema = store.schema(view)
         self._known: int | None = None
         """How many claims were there when they were asked for; None where nobody asked."""
@@ -38,7 +41,7 @@ class ClaimedReader(Reader):
         They are counted in the files that are read: a claim may have been made by a process that had
         written only the last of them.
         """
-        manifests = self.store.chain().manifests
+        manifests = self.manifests()
         self._known = len(manifests)
         found, at = [], 0
         for manifest in manifests:
@@ -47,18 +50,30 @@ class ClaimedReader(Reader):
             found.append((at, named))
         return found
 
+    def manifests(self) -> list[Manifest]:
+        """Those of the generation that is read; offsets count the rows of one."""
+        manifests = self.store.chain().manifests
+        now = manifests[-1].claim.generation if manifests else 1
+        if now != self._generation:
+            raise StreamError(
+                f"'{self.view}' of '{self.store.path}' has begun anew in generation {now}, and this query "
+                f"reads generation {self._generation}.",
+                remedy="Start it again, with on_change='rebuild' or with a new checkpoint and a new sink.",
+            )
+        return [m for m in manifests if m.claim.generation == now]
+
     @property
     def finished(self) -> bool:
         """Whether the pipeline that writes the view has read its own sources to their ends."""
-        manifests = self.store.chain().manifests
+        manifests = self.manifests()
         return bool(manifests) and all(p.closed for p in manifests[-1].claim.prefix.values())
 
     def latest(self) -> Offsets:
-        manifests = self.store.chain().manifests[: self._known]
+        manifests = self.manifests()[: self._known]
         return {0: sum(w.rows for m in manifests for w in m.files.get(self.view, ()))}
 
     def read(self, offsets: Offsets) -> Iterator[SourceBatch]:
-        manifests = self.store.chain().manifests[: self._known]
+        manifests = self.manifests()[: self._known]
         return self._rows([w for m in manifests for w in m.files.get(self.view, ())], offsets.get(0, 0))
 
     def _rows(self, files: Iterable[Written], skip: int) -> Iterator[Raw]:
@@ -68,7 +83,7 @@ class ClaimedReader(Reader):
         for written in files:
             end = at + written.rows
             if end > skip:
-                file = self.store.path / self.view / written.file
+                file = self.store.folder_of(self._generation) / self.view / written.file
                 rows = pq.read_table(file.open(), schema=self.schema).slice(max(0, skip - at))
                 begin = max(at, skip)
                 for batch in rows.to_batches():
@@ -77,7 +92,8 @@ class ClaimedReader(Reader):
             at = end
 
     def describe(self) -> str:
-        return f"claimed view '{self.view}'"
+        begun = "" if self._generation == 1 else f" of generation {self._generation}"
+        return f"claimed view '{self.view}'{begun}"
 
 
 def claimed_source(path: str | Path, view: str) -> Source:

@@ -2,7 +2,8 @@
 
     <path>/<view>/claim-00000007.parquet    what the view gave since the claim before
     <path>/_claims/00000007.json            the claim, its files with their sizes and hashes
-    <path>/_pipeline/                       the views' columns, the sources, the plan
+    <path>/_pipeline/                       the views' columns, the sources, the plan; of each plan there was
+    <path>/_generation-2/<view>/...         a view that began anew
 
 A manifest appears, whole, after all files that it names. A reader takes what manifests name and nothing
 else, so it sees all views at one prefix or none; and a torn manifest, a file that was changed, or one
@@ -14,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,9 +27,11 @@ from caesura.errors import DataError, StreamError
 from caesura.events.chunks import later
 from caesura.io.places import Place
 from caesura.io.places.json_files import read_json
+from caesura.io.sinks.commits import generation_folder, generation_numbers
 from caesura.io.sinks.protocol import Sink
 
-FORMAT = 1
+FORMAT = 2
+"""In format 1 a folder has had one plan and one generation, and is still written so as long as that holds."""
 PIPELINE_REMEDY = "Put back the file as it was, or write into a new folder."
 OWN_NAME = re.compile(r"(?:claim|epoch)-(\d+)(?:-\d+)?")
 """Files of a pipeline: of the claim, or of the epoch and the worker."""
@@ -60,7 +63,8 @@ class Manifest:
     @property
     def body(self) -> dict[str, Any]:
         files = {view: [vars(w) for w in some] for view, some in self.files.items()}
-        own = {"format": FORMAT, "claim": self.claim.to_json(), "files": files}
+        claim = self.claim.to_json()
+        own = {"format": FORMAT if "plans" in claim else 1, "claim": claim, "files": files}
         read = {source: list(some) for source, some in self.read.items()}
         return {**own, "state": list(self.state), "before": self.before, "read": read}
 
@@ -110,33 +114,36 @@ class Store(Sink):
 
     # -- writing ----------------------------------------------------------------------------------------
 
-    def create(self, views: Mapping[str, pa.Schema], about: Mapping[str, Any], plan: bytes | None) -> None:
-        """Makes the folder, or goes on with one of the same pipeline."""
-        self.path.reach()
-        for name in ("_claims", "_pipeline", "_state", *views):
-            (self.path / name).make_folder()
-        content = {"format": FORMAT, "views": {n: _columns(s) for n, s in views.items()}, **about}
-        file = self.path / "_pipeline" / "pipeline.json"
-        if file.exists():
-            there = self.about
-            if there["views"] != content["views"] or there.get("steps") != content.get("steps"):
-                raise DataError(
-                    f"'{self.path}' holds the views of another pipeline: {', '.join(there['views'])}.",
-                    remedy="Give a new folder, or the pipeline that wrote this one.",
-                )
-            return
+    def describe(self, number: int, about: Mapping[str, Any], plan: bytes | None) -> None:
+        """Says what the plan of a number is; it counts once a claim has that number."""
+        file = self._plan_file(number, ".pickle")
         if plan is not None:
-            (self.path / "_pipeline" / "plan.pickle").put(plan)
-        file.put(json.dumps(content, indent=1).encode())
+            file.put(plan)
+        else:
+            file.remove()
+        content = {"format": 1 if number == 1 else FORMAT, **about}
+        self._about_file(number).put(json.dumps(content, indent=1).encode())
 
-    def write_view(self, view: str, file: str, table: pa.Table) -> Written:
+    def make_folders(self, views: Iterable[str], generation: int = 1) -> None:
+        """Makes the folders that views of a generation, and what is said about them, lie in."""
+        self.path.reach()
+        for name in ("_claims", "_pipeline", "_state"):
+            (self.path / name).make_folder()
+        for name in views:
+            (self.folder_of(generation) / name).make_folder()
+
+    def folder_of(self, generation: int) -> Place:
+        """Where the views of a generation lie."""
+        return generation_folder(self.path, generation)
+
+    def write_view(self, view: str, file: str, table: pa.Table, generation: int = 1) -> Written:
         """Writes a part of a view; it counts when a manifest names it."""
         import pyarrow.parquet as pq
 
         sink = pa.BufferOutputStream()
         pq.write_table(table, sink)
         data = sink.getvalue().to_pybytes()
-        (self.path / view / file).put(data)
+        (self.folder_of(generation) / view / file).put(data)
         return Written(file, table.num_rows, len(data), hashlib.sha256(data).hexdigest())
 
     def attach(self, query: str) -> None:
@@ -161,10 +168,9 @@ class Store(Sink):
         for file in (self.path / "_claims").files(".json"):
             if int(file.stem) >= first:
                 file.remove()
-        for view in self.about["views"]:
-            for file in (self.path / view).files(".parquet"):
-                if file.name.startswith("claim-") and int(file.stem.removeprefix("claim-")) >= first:
-                    file.remove()
+        for file in self.view_files():
+            if file.name.startswith("claim-") and int(file.stem.removeprefix("claim-")) >= first:
+                file.remove()
 
     def commit(self, manifest: Manifest) -> None:
         """Makes a claim hold for readers; of two starts that make the same one, one is refused."""
@@ -187,34 +193,82 @@ class Store(Sink):
 
     @property
     def about(self) -> dict[str, Any]:
-        """What the pipeline wrote about itself."""
-        file = self.path / "_pipeline" / "pipeline.json"
+        """What the pipeline wrote about the plan that counts."""
+        return self.about_plan(self.plan_now)
+
+    @property
+    def described(self) -> bool:
+        """Whether a pipeline has written anything about itself."""
+        return self._about_file(1).exists()
+
+    @property
+    def plan_now(self) -> int:
+        """The number of the plan that has made the last claim."""
+        if not self._about_file(2).exists():
+            return 1
+        last = self.chain().last
+        return 1 if last is None else last.claim.plan
+
+    def about_plan(self, number: int) -> dict[str, Any]:
+        """What the pipeline wrote about one of its plans."""
+        file = self._about_file(number)
         if not file.exists():
             raise DataError(
-                f"'{self.path}' holds no claimed views.",
-                remedy="Give the folder that a pipeline was written to: cz.pipeline(...).write(path).",
+                f"'{self.path}' holds no claimed views"
+                + (f" of plan {number}: '{file.name}' is gone." if number > 1 else "."),
+                remedy="Give the folder that a pipeline was written to: cz.pipeline(...).write(path)."
+                if number == 1
+                else PIPELINE_REMEDY,
             )
         content: dict[str, Any] = read_json(file, PIPELINE_REMEDY, wants=("format", "views"))
         if content["format"] > FORMAT:
             raise later(f"'{file}'", content["format"], FORMAT)
         return content
 
-    def schema(self, view: str) -> pa.Schema:
-        """The columns of a view's files."""
-        return pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(self.about["views"][view])))
+    def stored_plan(self, number: int) -> Place:
+        """Where a plan lies that could be written down: a pickle, for whoever trusts it."""
+        return self._plan_file(number, ".pickle")
+
+    def _about_file(self, number: int) -> Place:
+        name = "pipeline.json" if number == 1 else f"pipeline-{number}.json"
+        return self.path / "_pipeline" / name
+
+    def _plan_file(self, number: int, suffix: str) -> Place:
+        return self.path / "_pipeline" / (f"plan{suffix}" if number == 1 else f"plan-{number}{suffix}")
+
+    def schema(self, view: str, plan: int | None = None) -> pa.Schema:
+        """The columns of a view's files, as a plan writes them; by default the one that counts."""
+        views = (self.about if plan is None else self.about_plan(plan))["views"]
+        return pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(views[view])))
 
     def read_back(self, view: str) -> pa.Table:
         """The rows of a view that are claimed, claim after claim."""
         return self.rows(view, self.chain().manifests)
 
+    def files(self, view: str, manifests: Sequence[Manifest]) -> list[Place]:
+        """The files that hold a view as of the last of some manifests: those of its generation."""
+        generation = manifests[-1].claim.generation if manifests else 1
+        folder = self.folder_of(generation) / view
+        own = [m for m in manifests if m.claim.generation == generation]
+        return [folder / written.file for m in own for written in m.files.get(view, ())]
+
     def rows(self, view: str, manifests: Sequence[Manifest]) -> pa.Table:
         """The rows of a view that some manifests name."""
         import pyarrow.parquet as pq
 
-        schema = self.schema(view)
-        files = [self.path / view / written.file for m in manifests for written in m.files.get(view, ())]
-        tables = (pq.read_table(file.open(), schema=schema) for file in files)
+        schema = self.schema(view, manifests[-1].claim.plan if manifests else 1)
+        tables = (pq.read_table(file.open(), schema=schema) for file in self.files(view, manifests))
         return pa.concat_tables([schema.empty_table(), *tables])
+
+    def view_files(self) -> list[Place]:
+        """Every file that lies where views do, of any plan and generation."""
+        kept = [e.name for e in (self.path / "_pipeline").entries() if e.name.endswith(".json")]
+        plans = [1, *(int(n[len("pipeline-") : -len(".json")]) for n in kept if n.startswith("pipeline-"))]
+        views = {view: None for plan in plans for view in self.about_plan(plan)["views"]}
+        folders = [
+            self.folder_of(number) / view for number in generation_numbers(self.path) for view in views
+        ]
+        return [file for folder in folders for file in folder.files(".parquet")]
 
     def chain(self) -> Chain:
         """The manifests up to the first that is torn or does not follow."""
@@ -241,17 +295,17 @@ class Store(Sink):
         found = list(chain.flaws)
         named: set[Place] = set()
         for manifest in chain.manifests:
+            folder = self.folder_of(manifest.claim.generation)
             for view, some in manifest.files.items():
                 for written in some:
-                    file = self.path / view / written.file
+                    file = folder / view / written.file
                     named.add(file)
                     found += _flaw(file, view, written, manifest.claim)
         last = -1 if chain.last is None else chain.last.claim.number
-        for view in self.about["views"]:
-            for file in (self.path / view).files(".parquet"):
-                own = OWN_NAME.fullmatch(file.stem)
-                if file not in named and (own is None or int(own[1]) <= last):
-                    found.append(f"'{view}/{file.name}' is named by no claim: it was written by hand")
+        for file in self.view_files():
+            own = OWN_NAME.fullmatch(file.stem)
+            if file not in named and (own is None or int(own[1]) <= last):
+                found.append(f"'{file.parent.name}/{file.name}' is named by no claim: it was written by hand")
         return found
 
 
@@ -275,5 +329,6 @@ def refuse_later(data: bytes, file: Place) -> None:
         raise later(f"'{file}'", number, FORMAT)
 
 
-def _columns(schema: pa.Schema) -> str:
+def columns_text(schema: pa.Schema) -> str:
+    """Columns as a text, by which they are found again."""
     return schema.serialize().to_pybytes().hex()  # type: ignore[no-any-return]

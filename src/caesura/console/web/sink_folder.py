@@ -21,12 +21,12 @@ from caesura.events.columns import empty_rows
 from caesura.events.page import NO_NEW_END, Page
 from caesura.io.ingress.clock import to_ticks
 from caesura.io.places import Place
-from caesura.io.sinks.commits import read_commit
+from caesura.io.sinks.commits import generation_folder, read_commit
 from caesura.io.sinks.partitions import folder_values
 from caesura.io.sinks.protocol import LATE, Part
 from caesura.plan import here
 from caesura.punctuation import INFINITY, MIN_TIME
-from caesura.runtime.sinks.parquet import generation_folder, generations
+from caesura.runtime.sinks.parquet import generations
 
 OWN = ("kind", "LE", "RE", "RE_new")
 COMMITS = 1_000

@@ -14,6 +14,18 @@ from caesura.io.sinks.protocol import Part
 COMMIT_FORMAT = 1
 """The number of the form of commits; those of 0.1.0 had none, and no hashes."""
 COMMIT_REMEDY = "Put back the commit as it was, or write into a new folder with a new checkpoint."
+GENERATION = "_generation-"
+
+
+def generation_folder(root: Place, generation: int) -> Place:
+    """Where a generation of an output lies: the first in the folder itself, a later one below it."""
+    return root if generation == 1 else root / f"{GENERATION}{generation}"
+
+
+def generation_numbers(root: Place) -> list[int]:
+    """The generations of an output that have a folder, whatever is in it, and the first."""
+    later = [e.name.removeprefix(GENERATION) for e in root.entries() if e.name.startswith(GENERATION)]
+    return [1, *sorted(int(number) for number in later if number.isdigit())]
 
 
 def read_commit(file: Place) -> dict[str, Any]:

@@ -37,6 +37,8 @@ class Sink(ABC):
     """The forms of output that it can hold."""
     delivery: ClassVar[Literal["exactly once", "at least once"]] = "exactly once"
     """What of an epoch that runs again: nothing, or whoever takes it may have seen some of it before."""
+    claims: ClassVar[bool] = False
+    """Whether it says that what it holds is the answer of a plan: then a plan with another is a change."""
     at_home: ClassVar[bool] = False
     """Whether what it takes must stay in the process that has started the query."""
     folder: str = ""

@@ -24,6 +24,7 @@ from caesura.events.chunks import SavedJson, json_chunk
 from caesura.io.sources.source import Source
 from caesura.plan import Node
 from caesura.plan.node import canonical
+from caesura.plan.prune import prune
 from caesura.runtime.durable.corrections import FinalRows
 from caesura.runtime.graph.cell import Cell
 from caesura.runtime.graph.queued import QUEUES
@@ -31,6 +32,7 @@ from caesura.runtime.query.stored_plan import described
 
 OnChange = Literal["refuse", "continue", "rebuild"]
 """What to do where the plan is another: stop, go on with the state that fits, or begin with it anew."""
+ANEW = "start with a new checkpoint"
 OTHERS = "on other steps than before"
 Fate = Literal["kept", "carried over", "rebuilt", "changed", "dropped"]
 
@@ -61,6 +63,11 @@ def check_choices(on_change: str, final_rows: str) -> None:
 def steps_of(cells: Iterable[Cell]) -> dict[str, SavedStep]:
     """The steps of a graph."""
     return {cell.label: SavedStep.of(cell.node) for cell in cells}
+
+
+def answers_of(outputs: Mapping[str, Node]) -> dict[str, str]:
+    """What the outputs of a plan answer, whatever its steps are called: equal for equal answers."""
+    return {name: _whole(node) for name, node in prune(outputs).items()}
 
 
 @dataclass(frozen=True)
@@ -148,21 +155,22 @@ class PlanChange:
     def __str__(self) -> str:
         return "\n".join(map(str, self.steps))
 
-    def refuse(self, how: OnChange) -> None:
+    def refuse(
+        self, how: OnChange, what: str = "the checkpoint belongs to another plan", anew: str = ANEW
+    ) -> None:
         """Refuses the change, unless it is to be made in a way in which it can be."""
         lines = "\n".join(f"  {step}" for step in self.steps if step.fate != "kept")
         if how == "refuse":
             raise StreamError(
-                "the checkpoint belongs to another plan:",
+                f"{what}:",
                 remedy=f"{lines}\nPut the steps back; or go on with on_change='continue', which keeps the "
                 "state that fits, or on_change='rebuild', which reads the sources again and corrects the "
-                "output; or start with a new checkpoint.",
+                f"output; or {anew}.",
             )
         if how == "continue" and self.lost:
             raise StreamError(
                 "the plan cannot go on from here, since these steps would begin in the middle of the stream:",
-                remedy=f"{lines}\nTake on_change='rebuild', put the steps back, or start with a new "
-                "checkpoint.",
+                remedy=f"{lines}\nTake on_change='rebuild', put the steps back, or {anew}.",
             )
 
 

@@ -168,7 +168,7 @@ class DurableQuery(Query):
         self.runner.close()
         assert isinstance(self._sink, TableSink)
         items = {name: list(self._taps[name]) for name in self.outputs}
-        pages = corrected(self._sink, self.outputs, items, before, final_rows)
+        pages = corrected(self._sink.read_back, self.outputs, items, before, final_rows)
         if pages is None:
             self._last = replace(self._last, generation=before.generation + 1)
             return

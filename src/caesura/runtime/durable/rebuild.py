@@ -8,15 +8,17 @@ afterwards the sink's history is that of the new plan on all input. Rows that we
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from caesura.errors import StreamError
 from caesura.events import Item, Page
 from caesura.io.sinks.protocol import Sink, TableSink
 from caesura.io.sources.source import Source
-from caesura.plan import NOTHING_NOW, Node, SourceBatch
+from caesura.plan import NOTHING_NOW, Node, SourceBatch, SourceNode
 from caesura.runtime.durable.corrections import FinalRows, correction, form_of, settle
 from caesura.runtime.graph.source_reader import SourceReader, check_passed, lanes_of
 
@@ -37,6 +39,11 @@ def refuse_assembled(
     parts: Assembly, sink: Sink, before: GivenOutput, chunks: Mapping[str, bytes], final_rows: FinalRows
 ) -> None:
     """Refuses a plan in this process whose past cannot be made again, or whose output cannot be corrected."""
+    refuse_rebuilding(parts.outputs, sink, before, final_rows, unrepeatable_parts(parts, chunks))
+
+
+def unrepeatable_parts(parts: Assembly, chunks: Mapping[str, bytes]) -> str:
+    """Why what a query in this process has read cannot be read once more; empty where it can."""
     why = ""
     if parts.loops:
         why = "it has a loop"
@@ -47,7 +54,7 @@ def refuse_assembled(
             why = why or unrepeatable(reader.node)
     if CONSUMER in chunks:
         why = why or "feedback has kept rows from it, and is not repeated"
-    refuse_rebuilding(parts.outputs, sink, before, final_rows, why)
+    return why
 
 
 def refuse_rebuilding(
@@ -80,13 +87,15 @@ def unrepeatable(source: Source) -> str:
 
 
 class ReadAgain:
-    """Lets a source give, from its beginning, what was read up to a position, and then nothing."""
+    """Lets a source give, from its beginning, what was read up to a position, and then nothing.
 
-    def __init__(self, reader: SourceReader, position: Mapping[str, int]) -> None:
-        assert isinstance(reader.node, Source)
-        self._reader, self._source, self._position = reader, reader.node, position
+    ``over``: it was at its end there, and is again.
+    """
+
+    def __init__(self, reader: SourceReader, position: Mapping[str, int], *, over: bool = False) -> None:
+        self._reader, self._position = reader, position
         self._ends = {lane: at for lane, at in lanes_of(position).items() if at}
-        reader.replay(_up_to(reader.node, self._ends))
+        reader.replay(_up_to(reader.node, self._ends, over=over))
 
     def check(self) -> None:
         """Refuses where it did not give all of that."""
@@ -97,32 +106,33 @@ class ReadAgain:
                     f"beyond row {got} can be read again.",
                     remedy="Put back what was read; or start with a new checkpoint and a new sink.",
                 )
-        check_passed(self._source, self._position)
+        if isinstance(self._reader.node, Source):
+            check_passed(self._reader.node, self._position)
 
 
-def _up_to(source: Source, ends: Mapping[int, int]) -> Iterator[SourceBatch]:
-    if ends:
+def _up_to(source: SourceNode, ends: Mapping[int, int], *, over: bool) -> Iterator[SourceBatch]:
+    if ends and isinstance(source, Source):
         yield from source.read_between({}, ends)
-    while True:
+    while not over:
         yield NOTHING_NOW
 
 
 def corrected(
-    sink: TableSink,
+    read_back: Callable[[str], pa.Table],
     outputs: Mapping[str, Node],
     items: Mapping[str, Sequence[Item]],
     before: GivenOutput,
     final_rows: FinalRows,
 ) -> dict[str, list[Page]] | None:
-    """What makes the new history of each output of the old one, which the sink holds.
+    """What makes the new history of each output of the old one, which is read back.
 
     None where that is not to be: the whole output goes to a new generation.
     """
-    if before.other_columns(outputs, sink):
+    if before.other_columns(outputs):
         return None
     made = {
         name: correction(
-            sink.read_back(name), before.forms.get(name, form_of(node)), name, node, items.get(name, ()),
+            read_back(name), before.forms.get(name, form_of(node)), name, node, items.get(name, ()),
             keep=final_rows == "keep",
         )
         for name, node in outputs.items()
@@ -141,9 +151,9 @@ class GivenOutput:
     forms: Mapping[str, str]
     generation: int = 1
 
-    def other_columns(self, outputs: Mapping[str, Node], sink: Sink) -> str:
+    def other_columns(self, outputs: Mapping[str, Node], sink: Sink | None = None) -> str:
         """The first output with other columns now, in words; empty where none has, or the sink minds not."""
-        if not isinstance(sink, TableSink):
+        if sink is not None and not isinstance(sink, TableSink):
             return ""
         for name, now in columns_of(outputs).items():
             if self.columns.get(name, now) != now:

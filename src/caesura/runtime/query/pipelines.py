@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import reduce
-from pathlib import Path
 
 from caesura.consistency import Claim, Mode, Synchronised, Tokens
-from caesura.consistency.store import Manifest, Store
-from caesura.consistency.token import is_token, number_of
 from caesura.errors import DataError, StreamError, looked_up
-from caesura.events import History, Item
+from caesura.events import History
 from caesura.events.chunks import Chunks
 from caesura.io.places import Place
-from caesura.io.sinks.rows import row_schema, rows_table
 from caesura.misuse import checked_methods
 from caesura.plan import Node, SourceNode, walk
 from caesura.plan.prune import prune
 from caesura.runtime.graph.schedule import Schedule, ScheduleName
 from caesura.runtime.query.query import Query
 from caesura.runtime.query.result import Result
-from caesura.runtime.query.stored_plan import pickled
 
 MAX_STATE_FILES = 32
 
@@ -53,57 +48,6 @@ def run_views(
     late, counters = query.late(), query.counters()
     made = {n: Result(query.take(n), node, late, counters, query.claims) for n, node in nodes.items()}
     return Views(made, query.claims)
-
-
-def write_views(nodes: Mapping[str, Node], path: str | Path, mode: Tokens | Synchronised) -> Iterator[Claim]:
-    """Runs all views into a folder, a claim at a time; goes on behind the last claim that is there."""
-    store = check_folder(nodes, path)
-    query = Query(prune(nodes), claims=replace(mode, saves=True, release="consistent"))
-    chain = store.chain()
-    last = chain.last
-    log = StateLog(store.path / "_state", {cell.node.fingerprint: cell.label for cell in query.graph.cells})
-    if last is not None:
-        query.restore(log.load(last.state))
-    store.attach("")
-    store.abort(0)
-    while True:
-        going = query.step()
-        for claim, chunks in query.saved():
-            state = log.save(claim.number, chunks)
-            files = {}
-            for name, node in nodes.items():
-                table = rows_table(_up_to(query, name, claim), node.schema, node.time)
-                file = f"claim-{claim.number:08d}.parquet"
-                files[name] = (store.write_view(name, file, table),) if table.num_rows else ()
-            made = Manifest(claim, files, state, "" if last is None else last.check)
-            store.commit(made)
-            last = made
-            yield claim
-        if not going:
-            return
-
-
-def check_folder(nodes: Mapping[str, Node], path: str | Path) -> Store:
-    """Makes a folder for the views, or refuses one that another pipeline has written to."""
-    store = Store(path)
-    schemas = {name: row_schema(node.schema, node.time) for name, node in nodes.items()}
-    steps = [f"{node.kind} ({', '.join(node.schema.names)})" for node in walk(*nodes.values())]
-    about = {"host": "embedded", "sources": list(source_labels(nodes)), "steps": steps}
-    store.create(schemas, about, pickled(nodes))
-    return store
-
-
-def _up_to(query: Query, view: str, claim: Claim) -> list[Item]:
-    """A view's items since the claim before; those behind this claim stay where they are."""
-    assert query.claiming is not None
-    found: list[Item] = []
-    ready = query.claiming.views[view].ready
-    while ready:
-        item = ready.popleft()
-        if is_token(item) and number_of(item) == claim.number:
-            break
-        found.append(item)
-    return found
 
 
 class StateLog:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from caesura.errors import StreamError
 from caesura.io.places import Place
-from caesura.io.sinks.commits import COMMIT_FORMAT, read_commit
+from caesura.io.sinks.commits import COMMIT_FORMAT, generation_folder, generation_numbers, read_commit
 from caesura.io.sinks.partitions import check_partition, partitions, with_partition
 from caesura.io.sinks.protocol import LATE, Part, TableSink
 from caesura.io.sinks.rows import row_schema
@@ -23,7 +23,6 @@ from caesura.runtime.metrics.status import Board
 
 LAST, OWNER, FENCE = "last", "query", "fence"
 OWNER_REMEDY = "Write the 'id' of 'metadata' of the checkpoint into it; every commit has it as 'query'."
-GENERATION = "_generation-"
 LATE_LOOKED_THROUGH_EVERY = 100
 """Late rows are looked through once in so many epochs."""
 
@@ -257,16 +256,10 @@ class ParquetSink(TableSink):
                 file.remove()
 
 
-def generation_folder(root: Place, generation: int) -> Place:
-    """Where a generation of an output lies: the first in the folder itself, a later one below it."""
-    return root if generation == 1 else root / f"{GENERATION}{generation}"
-
-
 def generations(root: Place) -> list[int]:
     """The generations of an output of which anything is committed, and the first; the last one counts."""
-    later = [e.name.removeprefix(GENERATION) for e in root.entries() if e.name.startswith(GENERATION)]
-    numbers = sorted(int(number) for number in later if number.isdigit())
-    return [1, *(n for n in numbers if (generation_folder(root, n) / "_commits").files(".json"))]
+    later = generation_numbers(root)[1:]
+    return [1, *(n for n in later if (generation_folder(root, n) / "_commits").files(".json"))]
 
 
 def checked_commits(commits: Place) -> int | None:

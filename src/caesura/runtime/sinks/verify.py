@@ -11,9 +11,9 @@ import hashlib
 
 from caesura.errors import StreamError
 from caesura.io.places import Place
-from caesura.io.sinks.commits import read_commit
+from caesura.io.sinks.commits import generation_folder, read_commit
 from caesura.io.sinks.protocol import LATE, Part
-from caesura.runtime.sinks.parquet import checked_commits, generation_folder, generations
+from caesura.runtime.sinks.parquet import checked_commits, generations
 
 
 def committed_flaws(root: Place) -> tuple[int, list[str]]:

@@ -26,7 +26,7 @@ from caesura.plan.cut import Exchange, Stages, cut
 from caesura.plan.labelled import labelled
 from caesura.plan.prune import prune
 from caesura.runtime.buckets.stage0 import root_of
-from caesura.runtime.durable.change import PlanChange, SavedStep
+from caesura.runtime.durable.change import PlanChange, SavedStep, answers_of
 from caesura.runtime.durable.corrections import forms_of
 from caesura.runtime.durable.rebuild import GivenOutput, columns_of
 from caesura.runtime.query.secret import FORMAT, forgotten
@@ -42,7 +42,9 @@ CARRIED = "carried"
 """Changes of plan that the state has gone through where it lies, each with its number and other names."""
 GENERATION, BEFORE, FINAL_ROWS = "generation", "before", "final_rows"
 """The generation of the output; what the plan before a rebuild had given, and what of its final rows."""
-SWITCHED = (FOLDER, FIRST, VERSION, CARRIED, GENERATION, BEFORE, FINAL_ROWS)
+PLANS = "plans"
+"""The numbers of the plans that have made what the sink holds, one from where the other stopped."""
+SWITCHED = (FOLDER, FIRST, VERSION, CARRIED, GENERATION, BEFORE, FINAL_ROWS, PLANS)
 CHECKPOINT_FORMAT = 2
 """In format 1 all state lay in Spark's store; since then what is large may lie in files beside it."""
 SavedPlan = dict[str, Any]
@@ -135,6 +137,16 @@ def differs(then: SavedPlan, now: SavedPlan) -> bool:
     return bool(set(now["keeps"]) - set(then["keeps"]))
 
 
+def answers_differ(then: SavedPlan, now: SavedPlan) -> bool:
+    """Whether a plan answers otherwise than another, whatever state of it fits."""
+    return bool(then.get("answers", now["answers"]) != now["answers"])
+
+
+def plans_of(saved: SavedPlan) -> list[int]:
+    """The plans that have made what the sink holds."""
+    return list(saved.get(PLANS, [saved.get(VERSION, 1)]))
+
+
 def changed(then: SavedPlan, now: SavedPlan) -> PlanChange:
     """What becomes of the steps of a plan under another."""
     if PLAN in then:
@@ -206,7 +218,7 @@ def _described(stages: Stages, buckets: int, nodes: Mapping[str, Node]) -> Saved
     read = {label: node.fingerprint for label, node in known.items() if isinstance(node, Source)}
     steps, fragments = described_fragments(stages, buckets, read)
     about = {PLAN: told, "read": read, "fragments": fragments}
-    about |= {"columns": columns_of(nodes), "forms": forms_of(nodes)}
+    about |= {"columns": columns_of(nodes), "forms": forms_of(nodes), "answers": answers_of(nodes)}
     return {**own, "steps": steps, **about}
 
 

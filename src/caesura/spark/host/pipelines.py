@@ -14,10 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from caesura.consistency import Claim, Level, Prefix
 from caesura.consistency.claimable import refuse_arrival, refuse_budgets
-from caesura.consistency.store import Manifest, Store, Written
-from caesura.errors import PlanError
+from caesura.consistency.store import Manifest, Store, Written, columns_text
+from caesura.errors import DataError, PlanError
 from caesura.fixpoint.node import Fixpoint
 from caesura.io.places import Place
 from caesura.io.sinks.protocol import Part
@@ -25,9 +27,13 @@ from caesura.io.sources.source import Source
 from caesura.plan import Node, here, walk
 from caesura.plan.cut import cut
 from caesura.plan.prune import prune
+from caesura.runtime.durable.change import OnChange
+from caesura.runtime.durable.corrections import FinalRows
+from caesura.runtime.durable.rebuild import columns_of
 from caesura.runtime.query.pipelines import source_labels
 from caesura.runtime.query.stored_plan import pickled
 from caesura.runtime.sinks.parquet import ParquetSink
+from caesura.spark.host.checkpoint import plans_of, read_plan
 from caesura.spark.host.part import SparkPart
 from caesura.spark.host.running import SparkQuery, Trigger, start
 from caesura.spark.host.source_log import files_of, offsets_of
@@ -40,56 +46,93 @@ if TYPE_CHECKING:
 class ClaimedSink(ParquetSink):
     """Writes views as files, and a manifest per epoch that makes them count."""
 
+    claims = True
+
     checkpoint: str = ""
     nodes: Mapping[str, Node] = field(default_factory=dict)
+    _described: int = field(default=0, init=False, repr=False)
+    """The number of the plan that this start has said what it is."""
+
+    @property
+    def store(self) -> Store:
+        return Store(self.path)
 
     def open(self, outputs: Mapping[str, Node]) -> None:
         super().open(outputs)
-        self.store = Store(self.path)
-        self.labels = _in_spark_order(self.nodes)
-        about = {"host": "spark", "sources": list(self.labels)}
-        self.store.create(self._schemas, about, pickled(self.nodes))
+        self.store.make_folders(self._schemas, self._generation)
+        if not self.store.described:
+            self._describe(1, list(source_labels(self.nodes)))
+
+    def _describe(self, number: int, sources: Sequence[str]) -> None:
+        views = {name: columns_text(schema) for name, schema in self._schemas.items()}
+        about = {"host": "spark", "views": views, "sources": list(sources), "columns": columns_of(self.nodes)}
+        self.store.describe(number, about, pickled(self.nodes))
+        self._described = number
 
     def pending(self, epoch: int, outputs: Sequence[str]) -> Sequence[str]:
         """An epoch counts once it has a manifest."""
         return () if any(m.claim.number == epoch for m in self.store.chain().manifests) else outputs
 
+    def begin(self, epoch: int) -> None:
+        """What an earlier plan wrote of an epoch that it never claimed goes too."""
+        if not self._begun and self.pending(epoch - 1, [*self._schemas]):
+            for file in self.store.view_files():
+                if file.name.startswith(f"epoch-{epoch - 1:06d}-"):
+                    file.remove()
+        super().begin(epoch)
+
+    def read_back(self, output: str) -> pa.Table:
+        """What is claimed; a commit without a claim counts for nothing."""
+        own = [m for m in self.store.chain().manifests if m.claim.generation == self._generation]
+        with_it = [m for m in own if output in m.claim.output]
+        return self.store.rows(output, with_it) if with_it else self._schemas[output].empty_table()
+
     def commit(self, epoch: int, parts: Sequence[Part]) -> None:
         super().commit(epoch, parts)
-        chain = self.store.chain()
+        saved = read_plan(Place.of(self.checkpoint)) or {}
+        labels = _in_spark_order(self.nodes, list(saved.get("sources", ())))
+        plans = tuple(plans_of(saved))
+        if plans[-1] > 1 and self._described != plans[-1]:
+            self._describe(plans[-1], list(labels))
+        before = [m for m in self.store.chain().manifests if m.claim.number < epoch]
+        last = before[-1] if before else None
         files: dict[str, list[Written]] = {name: [] for name in self._schemas}
         for part in parts:
             if part.output in files:
                 files[part.output].append(self._written(part))
-        before = [m for m in chain.manifests if m.claim.number < epoch]
-        last = before[-1] if before else None
-        prefix, read = self._prefix(epoch, last)
-        rows = dict(last.claim.output) if last is not None else {}
+        same = last is not None and last.claim.plan == plans[-1]
+        prefix, read = self._prefix(epoch, labels, last.claim.prefix if last is not None and same else {})
+        own = [m for m in before if m.claim.generation == self._generation]
+        rows = {view: count for m in own for view, count in m.claim.output.items()}
         output = {view: rows.get(view, 0) + sum(w.rows for w in some) for view, some in files.items()}
-        claim = Claim(epoch, Level.PREFIX_CONSISTENT, prefix, output=output)
+        level = Level.PREFIX_CONSISTENT
+        claim = Claim(epoch, level, prefix, output=output, plans=plans, generation=self._generation)
         named = {view: tuple(some) for view, some in files.items()}
         self.store.commit(Manifest(claim, named, (), "" if last is None else last.check, read))
 
     def _written(self, part: Part) -> Written:
-        data = (self.store.path / part.output / part.file).read_bytes()
+        data = (self._place / part.output / part.file).read_bytes()
         return Written(part.file, part.rows, len(data), hashlib.sha256(data).hexdigest())
 
     def _prefix(
-        self, epoch: int, last: Manifest | None
+        self, epoch: int, labels: Mapping[str, Node], before: Mapping[str, Prefix]
     ) -> tuple[dict[str, Prefix], dict[str, tuple[str, ...]]]:
-        """The offset log's entry of an epoch, and the files that it read."""
+        """The offset log's entry of an epoch, and the files that were read since the claim of a plan before.
+
+        The first claim of another plan names all of them: its sources may have other names.
+        """
         part = SparkPart.of(Place.of(self.checkpoint))
         entries = offsets_of(part.folder, epoch - part.first)
         prefix: dict[str, Prefix] = {}
         read: dict[str, tuple[str, ...]] = {}
-        for place, label in enumerate(self.labels):
+        for place, label in enumerate(labels):
             entry = entries[place] if place < len(entries) else "-"
-            before = {} if last is None else dict(last.claim.prefix[label].offsets)
-            prefix[label] = Prefix(offsets=_offsets(entry) or before, log=entry)
-            if reads_files(self.labels[label]):
-                span = range(before.get(0, 0), prefix[label].offsets.get(0, 0))
+            then = dict(before[label].offsets) if label in before else {}
+            prefix[label] = Prefix(offsets=_offsets(entry) or then, log=entry)
+            if reads_files(labels[label]):
+                span = range(then.get(0, 0), prefix[label].offsets.get(0, 0))
                 files = (files_of(part.folder, place, n) for n in span)
-                read[label] = tuple(sorted(file for some in files for file in some))
+                read[label] = tuple(file for some in files for file in sorted(some))
         return prefix, read
 
 
@@ -113,15 +156,15 @@ def _offsets(entry: str) -> dict[int, int]:
     return {int(lane): int(at) for lane, at in lanes[0].items()}
 
 
-def _in_spark_order(nodes: Mapping[str, Node]) -> dict[str, Node]:
+def _in_spark_order(nodes: Mapping[str, Node], order: Sequence[str]) -> dict[str, Node]:
     """The streaming sources, in the order in which the query reads them, under the names of claims."""
-    labels = {node: label for label, node in source_labels(nodes).items()}
+    labels = {node.fingerprint: label for label, node in source_labels(nodes).items()}
     whole = list(source_labels(nodes).values())
     pruned = list(source_labels(prune(nodes)).values())
     found: dict[str, Node] = {}
-    for source in cut(prune(nodes)).sources:
-        place = next(i for i, one in enumerate(pruned) if one.fingerprint == source.fingerprint)
-        found[labels[whole[place]]] = whole[place]
+    for fingerprint in order or [source.fingerprint for source in cut(prune(nodes)).sources]:
+        place = next(i for i, one in enumerate(pruned) if one.fingerprint == fingerprint)
+        found[labels[whole[place].fingerprint]] = whole[place]
     return found
 
 
@@ -135,6 +178,8 @@ def start_pipeline(
     files_per_epoch: int | None = None,
     bytes_per_epoch: int | None = None,
     take_over: bool = False,
+    on_change: OnChange = "refuse",
+    final_rows: FinalRows = "refuse",
     state_memory: int | str | None = None,
     name: str | None = None,
     metrics_port: int | str | None = None,
@@ -149,6 +194,11 @@ def start_pipeline(
     refuse_budgets(walk(*nodes.values()))
     folder, place = (str(Place.of(given).absolute()) for given in (path, checkpoint))
     sink = ClaimedSink(folder, checkpoint=place, nodes=dict(nodes))
+    if sink.store.described and read_plan(Place.of(place)) is None:
+        raise DataError(
+            f"'{folder}' holds the views of another pipeline: {', '.join(sink.store.about['views'])}.",
+            remedy="Give a new folder, or the checkpoint that this one was written from.",
+        ).at("pipeline", here())
     return start(
         nodes,
         spark,
@@ -158,6 +208,8 @@ def start_pipeline(
         files_per_epoch=files_per_epoch,
         bytes_per_epoch=bytes_per_epoch,
         take_over=take_over,
+        on_change=on_change,
+        final_rows=final_rows,
         state_memory=state_memory,
         name=name,
         metrics_port=metrics_port,

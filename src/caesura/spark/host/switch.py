@@ -23,13 +23,16 @@ from caesura.spark.host.checkpoint import (
     CARRIED,
     FINAL_ROWS,
     NAME,
+    PLANS,
     SWITCHED,
     VERSION,
     SavedPlan,
+    answers_differ,
     changed,
     differs,
     given_output,
     plan_now,
+    plans_of,
     read_plan,
     refuse_spread,
     save_plan,
@@ -60,25 +63,37 @@ def go_on(
     then, now = read_plan(place), plan_now(job.stages, job.buckets, partitions, steps)
     spread = on_change == "rebuild" and then is not None and then["partitions"] != partitions
     columns = "" if then is None else given_output(then).other_columns(steps, sink)
-    if then is not None and (spread or columns or differs(then, now)):
+    other = then is not None and sink.claims and answers_differ(then, now)
+    if then is not None and (spread or columns or other or differs(then, now)):
         change = changed(then, now)
         change.refuse(on_change)
         _refuse_unknown(then, place)
         refuse_columns(columns if on_change == "continue" else "")
         version = int(then.get(VERSION, 1)) + 1
         if on_change == "continue":
-            return _carry_on(part, then, {**now, VERSION: version}, change, job, sink), part
+            made = {**now, VERSION: version, PLANS: [*plans_of(then), version]}
+            return _carry_on(part, then, made, change, job, sink), part
         job = cut(partitions, loop=f"{place / folder_of(version)}/loop")
         refuse_on_spark(then, job, steps, sink, part, final_rows)
         now = plan_now(job.stages, job.buckets, partitions, steps)
-        now |= {VERSION: version, FINAL_ROWS: final_rows}
+        now |= {VERSION: version, FINAL_ROWS: final_rows, PLANS: [version]}
         part = begin_rebuild(part, then, now, change, job, sink)
     else:
         stages = save_plan(place, job.stages, job.buckets, partitions, steps)
+        if then is not None and sink.claims and set(then.get("read") or now["read"]) != set(now["read"]):
+            _count_names(place)
         job = replace(job, stages=stages, carried=_carried(then or {}))
         part.sweep()
     known = {} if part.becomes is None else first_read(part.folder, job)
     return replace(job, first_read=known), part
+
+
+def _count_names(checkpoint: Place) -> None:
+    """Counts a plan with the same answers and other names as one more: claims name its sources otherwise."""
+    saved = read_plan(checkpoint)
+    assert saved is not None  # it was written
+    version = int(saved.get(VERSION, 1)) + 1
+    write_plan(checkpoint, {**saved, VERSION: version, PLANS: [*plans_of(saved)[:-1], version]})
 
 
 def _carry_on(
@@ -89,7 +104,7 @@ def _carry_on(
     names = carried_names(then, now, change)
     _refuse_half(part, job, sink, list(now["columns"]))
     order = [names.get(fingerprint, fingerprint) for fingerprint in then["sources"]]
-    kept = {name: then[name] for name in SWITCHED if name in then and name != VERSION}
+    kept = {name: then[name] for name in SWITCHED if name in then and name not in (VERSION, PLANS)}
     texts = {fingerprint: now["sources"][fingerprint] for fingerprint in order}
     changes = [*then.get(CARRIED, []), [now[VERSION], names]]
     made = {**now, **kept, "sources": texts, CARRIED: changes}

@@ -127,7 +127,7 @@ class EpochWriter:
         made, sink, before = self._made(epoch, rows), self.sink, change.before
         assert isinstance(sink, TableSink)
         sink.enter(before.generation, change.plan)
-        pages = corrected(sink, self.outputs, made.items, before, change.final_rows)
+        pages = corrected(sink.read_back, self.outputs, made.items, before, change.final_rows)
         generation = before.generation + (pages is None)
         sink.enter(generation, change.plan)
         sink.begin(epoch)
