@@ -13,9 +13,10 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import caesura as cz
-from caesura.runtime.metrics import waiting_line
-from caesura.runtime.metrics.waiting_line import shown_elsewhere, watched
+from caesura import waiting
+from caesura.runtime.metrics.waiting_line import watched
 from caesura.runtime.query.result import query_of
+from caesura.waiting import shown_elsewhere
 
 
 class Terminal(io.StringIO):
@@ -31,8 +32,8 @@ def readings(rows: int = 1000) -> cz.Stream:
 
 
 def test_a_query_that_takes_its_time_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting_line, "FIRST", 0.0)
-    monkeypatch.setattr(waiting_line, "EVERY", 0.0)
+    monkeypatch.setattr(waiting, "FIRST", 0.0)
+    monkeypatch.setattr(waiting, "EVERY", 0.0)
     screen = Terminal()
     watched(query_of(readings().node, "changes", None, None), screen).run()
     seen = [
@@ -46,10 +47,10 @@ def test_a_query_that_takes_its_time_says_how_far_it_is(monkeypatch: pytest.Monk
 def test_a_query_that_is_quick_or_runs_without_a_terminal_says_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(waiting_line, "FIRST", 1e9)
+    monkeypatch.setattr(waiting, "FIRST", 1e9)
     quick = Terminal()
     watched(query_of(readings().node, "changes", None, None), quick).run()
-    monkeypatch.setattr(waiting_line, "FIRST", 0.0)
+    monkeypatch.setattr(waiting, "FIRST", 0.0)
     no_terminal = io.StringIO()
     watched(query_of(readings().node, "changes", None, None), no_terminal).run()
     with shown_elsewhere():

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn, TypeVar
 
 import pyarrow as pa
 
@@ -29,8 +29,10 @@ from caesura.plan import Node
 from caesura.punctuation import Intent
 from caesura.runtime.query.pipelines import source_labels
 from caesura.testing.oracles.rows import Rows
+from caesura.waiting import Progress, waiting
 
 Bag = Counter[Any]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,13 @@ def audit(
     return report
 
 
+def _counted(some: Iterable[T], progress: Progress) -> Iterator[T]:
+    """The same, each counted when it is done."""
+    for one in some:
+        yield one
+        progress.done += 1
+
+
 def _not_given(claim: Claim) -> AuditFinding:
     told = f"it is by plan {claim.plan}, which was not given: --plan-of {claim.plan}=FILE.py:NAME"
     return AuditFinding(claim, "all", why=f"not audited: {told}")
@@ -150,7 +159,8 @@ def _audit_plan(
                     report.flaws += consumers[view].misread(manifest.claim, state)
         except (CaesuraError, OSError) as error:
             report.flaws.append(f"claim {manifest.claim.number} cannot be read: {error}")
-    report.findings += audit_states(nodes, states, files)
+    with waiting("recomputing claims", len(states), "claims") as progress:
+        report.findings += audit_states(nodes, _counted(states, progress), files)
 
 
 def _miscounted(store: Store, manifests: Sequence[Manifest]) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from caesura.cli.shell import AsJson, Checkpoint, app, check_folder, reports_errors, say, say_json, working
+from caesura.waiting import waiting
 
 
 @app.command()
@@ -24,7 +25,7 @@ def rescale(
     from caesura.spark.host.rescale import rescale as move
 
     check_folder(checkpoint)
-    with working("moving the state"):
+    with working("moving the state"), waiting(f"moving the state to {buckets} buckets"):
         had = move(session(), checkpoint, buckets)
     if as_json:
         say_json({"checkpoint": checkpoint, "had": had, "has": buckets})

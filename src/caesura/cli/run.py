@@ -20,6 +20,7 @@ from caesura.io.sinks.rows import rows_table
 from caesura.io.sources.source import Source
 from caesura.logs import set_log_level
 from caesura.plan import walk
+from caesura.runtime.metrics.waiting_line import watched
 from caesura.runtime.query.result import Result, query_of
 from caesura.sql.script import Script, script
 
@@ -151,13 +152,10 @@ def _sources(stream: Stream) -> list[Source]:
 
 def _embedded(stream: Stream, query: Query) -> Result:
     """Runs in this process; a terminal sees how many rows have been read."""
-    cells = [cell for cell in query.graph.cells if isinstance(cell.node, Source)]
-    with working("reading") as progress:
-        steps = 0
+    with working("running"):
+        watched(query)
         while query.step():
-            steps += 1
-            if steps % 64 == 0:
-                progress(f"{sum(cell.operator.counters.rows_in for cell in cells):,} rows")
+            pass
     return Result(query.take("out"), stream.node, query.late(), query.counters())
 
 

@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 
 from caesura.errors import CaesuraError, StreamError
 from caesura.io.places import Place
+from caesura.waiting import shown_elsewhere
 
 ORDER = (
     "new",
@@ -113,14 +114,16 @@ def say_json(value: Any) -> None:
 
 
 @contextmanager
-def working(what: str) -> Iterator[Callable[[str], None]]:
-    """Shows on a terminal that something takes its time; gives a function that says how far it is."""
+def working(what: str) -> Iterator[None]:
+    """Shows on a terminal that something takes its time, and how far it is where it says so."""
     if not sys.stderr.isatty():
-        yield lambda text: None
+        yield
         return
     from rich.console import Console
+    from rich.text import Text
 
-    from caesura.runtime.metrics.waiting_line import shown_elsewhere
-
-    with shown_elsewhere(), Console(stderr=True).status(what) as status:
-        yield lambda text: status.update(f"{what}: {text}")
+    with (
+        Console(stderr=True).status(Text(what)) as status,
+        shown_elsewhere(lambda text: status.update(Text(text or what))),
+    ):
+        yield

@@ -32,6 +32,7 @@ from caesura.runtime.durable.corrections import FinalRows
 from caesura.runtime.durable.manifest import Manifests
 from caesura.runtime.query.query import Query
 from caesura.runtime.query.result import Output, delivered
+from caesura.waiting import waiting
 
 Switch = Annotated[str | None, typer.Option("--how", help="continue or rebuild; without, nothing is changed")]
 Out = Annotated[str | None, typer.Option("--sink", help="the folder that was sink= of the query")]
@@ -140,4 +141,7 @@ def _go_over(checkpoint: Place, stream: Stream, given: dict[str, Any]) -> None:
         )
     saved = read_plan(checkpoint)
     assert saved is not None  # the report was made of it
-    stream.start(session(buckets=saved["partitions"]), trigger="available", **given).wait()
+    query = stream.start(session(buckets=saved["partitions"]), trigger="available", **given)
+    with waiting("reading again and on", unit="rows") as progress:
+        while not query.wait(1):
+            progress.done = sum(source.rows for source in query.status().sources.values())

@@ -24,6 +24,8 @@ from typing import ClassVar, Generic, ParamSpec, TypeVar, cast
 
 import numpy as np
 
+from caesura.waiting import waiting
+
 P = ParamSpec("P")
 R = TypeVar("R")
 INTERPRET_UP_TO = 20_000
@@ -54,8 +56,14 @@ class Kernel(Generic[P, R]):
         if self._stays_small(args):
             with np.errstate(over="ignore"):
                 return self.twin(*args, **kwargs)
-        self._run = self.twin if interpreted() else self.compiled()
-        return self._run(*args, **kwargs)
+        if interpreted():
+            self._run = self.twin
+            return self.twin(*args, **kwargs)
+        with waiting("compiling, once for this machine"):
+            run = self.compiled()
+            result = run(*args, **kwargs)
+        self._run = run
+        return result
 
     def _stays_small(self, args: tuple[object, ...]) -> bool:
         """Whether the twin will do: a few rows do not pay for loading the compiler."""

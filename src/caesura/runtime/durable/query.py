@@ -37,16 +37,19 @@ from caesura.runtime.durable.rebuild import (
 )
 from caesura.runtime.graph.rejected import late_tables
 from caesura.runtime.graph.schedule import Schedule, ScheduleName
+from caesura.runtime.graph.source_reader import lanes_of
 from caesura.runtime.metrics.plan_shape import shape_of_query
 from caesura.runtime.metrics.saved_status import IN_A_PROCESS, save_shape, save_status
 from caesura.runtime.metrics.served import timed
 from caesura.runtime.metrics.status import Board
+from caesura.runtime.metrics.waiting_line import WaitingLine
 from caesura.runtime.query.pipelines import StateLog
 from caesura.runtime.query.query import Query
 from caesura.runtime.query.recorded_rows import RecordedRows, TakenIn
 from caesura.runtime.query.recording import Recording
 from caesura.runtime.query.stored_plan import described
 from caesura.runtime.sinks.held import held_table
+from caesura.waiting import teller
 
 log = logging.getLogger("caesura.epochs")
 
@@ -162,7 +165,7 @@ class DurableQuery(Query):
             ReadAgain(reader, positions.get(names.get(label, label), {}))
             for label, reader in self.parts.readers.items()
         ]
-        self.runner.replay()
+        self._read_again([positions.get(names.get(label, label), {}) for label in self.parts.readers])
         for some in again:
             some.check()
         self.runner.close()
@@ -175,6 +178,16 @@ class DurableQuery(Query):
         super().late()  # the sink has them, of the first time
         for name, corrections in pages.items():
             self._taps[name][:] = corrections
+
+    def _read_again(self, positions: list[Mapping[str, int]]) -> None:
+        """Lets the sources give once more what they gave; a terminal sees how far that is."""
+        tell, onlookers = teller(), list(self.runner.onlookers)
+        if tell is not None:
+            total = sum(end for position in positions for end in lanes_of(position).values())
+            self.runner.onlookers.append(WaitingLine(self, tell, "reading again", total))
+        self.runner.replay()
+        self.runner.rest()
+        self.runner.onlookers[:] = onlookers
 
     def feed(self, label: str, item: Item) -> None:
         """As a query without a checkpoint takes it; recorded, where that was asked for."""

@@ -19,6 +19,7 @@ from caesura.plan.prune import prune
 from caesura.runtime.graph.schedule import Schedule, ScheduleName
 from caesura.runtime.query.query import Query
 from caesura.runtime.query.result import Result
+from caesura.waiting import waiting
 
 MAX_STATE_FILES = 32
 
@@ -108,19 +109,25 @@ class StateLog:
 
     def load(self, files: tuple[str, ...]) -> dict[str, bytes]:
         """The chunks that these files leave."""
-        for file in files:
-            if not (self.folder / file).exists():
-                raise DataError(
-                    f"'{self.folder / file}', which a restart needs, is gone.",
-                    remedy="Put it back, or start anew in an empty folder.",
-                )
-            for name, data in self._read(self.folder / file).items():
-                if data is None:
-                    self.whole.pop(name, None)
-                else:
-                    self.whole[name] = data
+        with waiting("reading the saved state", len(files), "files") as progress:
+            for file in files:
+                self._take(self.folder / file)
+                progress.done += 1
         self.files = list(files)
         return {_renamed(name, self.prints): data for name, data in self.whole.items()}
+
+    def _take(self, file: Place) -> None:
+        """What a file changes of the state."""
+        if not file.exists():
+            raise DataError(
+                f"'{file}', which a restart needs, is gone.",
+                remedy="Put it back, or start anew in an empty folder.",
+            )
+        for name, data in self._read(file).items():
+            if data is None:
+                self.whole.pop(name, None)
+            else:
+                self.whole[name] = data
 
     @staticmethod
     def _read(file: Place) -> Chunks:

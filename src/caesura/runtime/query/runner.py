@@ -65,6 +65,8 @@ class Runner:
             self._work_off()
         while self._read([reader for reader in self._readers if not reader.done]):
             self._work_off()
+            for one in self.onlookers:
+                one.look()
 
     def _work_off(self) -> None:
         """Takes items until none is queued, and delivers feedback."""

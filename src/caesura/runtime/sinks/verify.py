@@ -14,6 +14,7 @@ from caesura.io.places import Place
 from caesura.io.sinks.commits import generation_folder, read_commit
 from caesura.io.sinks.protocol import LATE, Part
 from caesura.runtime.sinks.parquet import checked_commits, generations
+from caesura.waiting import waiting
 
 
 def committed_flaws(root: Place) -> tuple[int, list[str]]:
@@ -33,7 +34,11 @@ def _committed_flaws(folder: Place) -> tuple[int, list[str]]:
         ]
     except StreamError as error:
         return 0, [error.problem]
-    flaws = [flaw for part, epoch in parts for flaw in _flaws(folder, part, epoch)]
+    flaws: list[str] = []
+    with waiting("comparing files", sum(part.size for part, _ in parts), "bytes") as progress:
+        for part, epoch in parts:
+            flaws += _flaws(folder, part, epoch)
+            progress.done += part.size
     return len(parts), flaws + _unnamed(folder, {(part.output, part.file) for part, _ in parts}, last)
 
 
