@@ -406,3 +406,81 @@ def test_a_source_more_is_read_from_its_beginning(tmp_path):
     alone = plan.query(checkpoint=f"memory://{uuid.uuid4().hex}", every="1h")
     alone.run()
     assert held(tmp_path, "old") == History.of(alone.take("out"), SCHEMA) != wanted(tmp_path, "old")
+
+
+EDGES = pa.schema([("t", pa.int64()), ("a", pa.int64()), ("b", pa.int64()), ("w", pa.int64())])
+
+
+def put_edges(folder, number, seed, rows=10):
+    drawn = random.Random(f"{seed} edges {number}")
+    (folder / "in").mkdir(exist_ok=True)
+    edges = [
+        {"t": 6 * number + at, "a": drawn.randrange(4), "b": drawn.randrange(4), "w": drawn.randrange(1, 5)}
+        for at in range(rows)
+    ]
+    pq.write_table(pa.Table.from_pylist(edges, EDGES), folder / "in" / f"{number}.parquet")
+
+
+def paths(folder, least=0, lasting=15, keep="distinct"):
+    """Which nodes are reached from which, while the edges live; or how cheaply."""
+    edges = read(folder).where(col("w") > least).set_duration(lasting)
+    if keep == "distinct":
+        seed = edges.select("a", "b")
+        on = edges.select(b=col("a"), c=col("b"))
+        return cz.fixpoint(seed, lambda r: r.join(on, on="b").select("a", b=col("c")), keep="distinct")
+    on = edges.select(b=col("a"), c=col("b"), more=col("w"))
+    body = lambda r: r.join(on, on="b").select("a", b=col("c"), w=col("w") + col("more"))  # noqa: E731
+    return cz.fixpoint(edges.select("a", "b", "w"), body, keep=cz.least("w", per=["a", "b"]))
+
+
+LOOPS = {
+    "filter": (lambda f: paths(f), lambda f: paths(f, least=1)),
+    "lifetime": (lambda f: paths(f), lambda f: paths(f, lasting=9)),
+    "behind": (lambda f: paths(f), lambda f: paths(f).where(col("a") != col("b"))),
+    "least": (lambda f: paths(f, keep="least"), lambda f: paths(f, least=2, keep="least")),
+    "a loop comes": (lambda f: read(f).select("a", "b").set_duration(5), lambda f: paths(f)),
+    "a loop goes": (lambda f: paths(f), lambda f: read(f).select("a", "b").set_duration(5)),
+}
+
+
+def history_of(folder, stream):
+    sink = ParquetSink(str(folder / "out"))
+    sink.open({"out": stream.node})
+    return History.of([changed_page(sink.read_back("out"), stream.schema, stream.node.time)], stream.schema)
+
+
+def alone_on(stream):
+    alone = stream.query(checkpoint=f"memory://{uuid.uuid4().hex}", every="1h")
+    alone.run()
+    return History.of(alone.take("out"), stream.schema)
+
+
+@pytest.mark.parametrize("steps", [None, 2, 9, 23])
+@pytest.mark.parametrize("change", LOOPS)
+def test_a_rebuilt_loop_comes_to_rest_at_the_history_of_the_new_plan(change, steps, tmp_path):
+    old, new = LOOPS[change]
+    for number in range(3):
+        put_edges(tmp_path, number, change)
+    made = query(tmp_path, old(tmp_path))
+    if steps is None:
+        made.run()
+    else:
+        for _ in range(steps):
+            made.step()
+        made.save()
+        made.close()
+    query(tmp_path, new(tmp_path), on_change="rebuild").run()
+    assert history_of(tmp_path, new(tmp_path)) == alone_on(new(tmp_path))
+    put_edges(tmp_path, 3, change)
+    query(tmp_path, new(tmp_path)).run()
+    assert history_of(tmp_path, new(tmp_path)) == alone_on(new(tmp_path))
+    assert len(history_of(tmp_path, new(tmp_path))) > 0
+
+
+def test_a_loop_that_is_cut_is_not_rebuilt(tmp_path):
+    put_edges(tmp_path, 0, 1)
+    numbers = read(tmp_path).select("a", n=col("w"))
+    loop = cz.fixpoint(numbers, lambda r: r.select("a", n=col("n") + 1), max_rounds=3)
+    query(tmp_path, loop).run()
+    with pytest.raises(StreamError, match="is cut after 3 rounds, and how deep a row lies"):
+        query(tmp_path, loop.where(col("n") > 2).tumbling(5).agg(n=cz.count()), on_change="rebuild")

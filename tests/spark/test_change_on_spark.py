@@ -181,6 +181,37 @@ def test_a_switch_that_is_cut_off_is_taken_up_again(spark: Any, tmp_path: Path, 
     assert held(tmp_path, "sum") == wanted(tmp_path, "sum")
 
 
+def chains(folder: Path, least: int) -> Stream:
+    """The values that a key has shown so far, by a loop."""
+    rows = read(folder).set_duration(30)
+    on = rows.select(id=col("id"), more=col("v"))
+    seed = rows.where(col("v") > least).select("id", "v")
+    loop = cz.fixpoint(seed, lambda r: r.join(on, on="id").select("id", v=col("more")), keep="distinct")
+    return loop.select(n=col("v"), id=col("id"))
+
+
+PLANS["loop"] = lambda f: chains(f, 5)
+PLANS["other loop"] = lambda f: chains(f, 6)
+PLANS["behind"] = lambda f: chains(f, 6).where(col("n") != 3)
+
+
+def test_a_loop_and_a_filter_behind_all_state_are_rebuilt(spark: Any, tmp_path: Path) -> None:
+    for number in range(2):
+        put(tmp_path, number)
+    run(tmp_path, spark, "loop")
+    (tmp_path / "in" / "8.parquet").rename(tmp_path / "away")
+    gone = "was read up to file 2, and its file 2, '.*8.parquet', is gone: no prefix beyond file 1 can"
+    with pytest.raises(StreamError, match=gone):
+        run(tmp_path, spark, "other loop", on_change="rebuild")
+    (tmp_path / "away").rename(tmp_path / "in" / "8.parquet")
+    run(tmp_path, spark, "other loop", on_change="rebuild")
+    put(tmp_path, 2)
+    run(tmp_path, spark, "other loop")
+    assert held(tmp_path, "other loop") == wanted(tmp_path, "other loop")
+    run(tmp_path, spark, "behind", on_change="rebuild")
+    assert held(tmp_path, "behind") == wanted(tmp_path, "behind") != wanted(tmp_path, "other loop")
+
+
 def test_a_changed_filter_holds_from_here_on(spark: Any, tmp_path: Path) -> None:
     for number in range(2):
         put(tmp_path, number)
@@ -253,7 +284,9 @@ def claim(folder: Path, spark: Any, plan: str, **options: Any) -> None:
         "trigger": "available",
         "files_per_epoch": 1,
     }
-    cz.pipeline(**VIEWS[plan](folder)).start(spark, allow_unbounded=True, **{**given, **options}).wait()
+    cz.pipeline(**VIEWS[plan](folder)).start(
+        spark, allow_unbounded=True, trigger="available", **given, **options
+    ).wait()
 
 
 def test_claims_of_a_rebuilt_pipeline_are_the_answers_of_its_plans(spark: Any, tmp_path: Path) -> None:

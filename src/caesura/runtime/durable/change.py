@@ -134,6 +134,11 @@ class PlanChange:
         return lost or any(s.fate == "carried over" and s.then for s in self.steps)
 
     @property
+    def alters(self) -> bool:
+        """Whether the plan does anything else than before, whatever its steps are called."""
+        return any(s.then or s.fate in ("rebuilt", "changed", "dropped") for s in self.steps)
+
+    @property
     def renamed(self) -> dict[str, str]:
         """By the name that state is saved under, the name it has now."""
         return {s.before: s.step for s in self.steps if s.before and s.fate != "dropped"}

@@ -118,7 +118,8 @@ class DurableQuery(Query):
         """What became of the steps of the plan that was saved."""
         given = None if before is None else GivenOutput(before.columns, before.forms, before.generation)
         columns = "" if given is None else given.other_columns(self.outputs, self._sink)
-        changed = before is not None and (self.change.differs or bool(columns))
+        asked = on_change == "rebuild" and self.change.alters
+        changed = before is not None and (self.change.differs or bool(columns) or asked)
         if changed:
             self.change.refuse(on_change)
             refuse_columns(columns if on_change == "continue" else "")

@@ -16,9 +16,10 @@ import pyarrow as pa
 
 from caesura.errors import StreamError
 from caesura.events import Item, Page
+from caesura.fixpoint.node import Fixpoint
 from caesura.io.sinks.protocol import Sink, TableSink
 from caesura.io.sources.source import Source
-from caesura.plan import NOTHING_NOW, Node, SourceBatch, SourceNode
+from caesura.plan import NOTHING_NOW, Node, SourceBatch, SourceNode, walk
 from caesura.runtime.durable.corrections import FinalRows, correction, form_of, settle
 from caesura.runtime.graph.source_reader import SourceReader, check_passed, lanes_of
 
@@ -44,9 +45,7 @@ def refuse_assembled(
 
 def unrepeatable_parts(parts: Assembly, chunks: Mapping[str, bytes]) -> str:
     """Why what a query in this process has read cannot be read once more; empty where it can."""
-    why = ""
-    if parts.loops:
-        why = "it has a loop"
+    why = cut_loop(parts.outputs)
     if parts.inputs:
         why = f"'{next(iter(parts.inputs))}' is fed by hand"
     for reader in parts.readers.values():
@@ -55,6 +54,15 @@ def unrepeatable_parts(parts: Assembly, chunks: Mapping[str, bytes]) -> str:
     if CONSUMER in chunks:
         why = why or "feedback has kept rows from it, and is not repeated"
     return why
+
+
+def cut_loop(outputs: Mapping[str, Node]) -> str:
+    """Why a loop of a plan would give other rows another time; empty where each has one answer at rest."""
+    for node in walk(*outputs.values()):
+        if isinstance(node, Fixpoint) and node.max_rounds is not None:
+            deep = "how deep a row lies depends on which rows came together"
+            return f"'{node.step}' is cut after {node.max_rounds} rounds, and {deep}"
+    return ""
 
 
 def refuse_rebuilding(

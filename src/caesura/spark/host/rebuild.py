@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, cast
 
+from caesura.errors import StreamError
 from caesura.io.places import Place
 from caesura.io.places.json_files import parsed
 from caesura.io.sinks.protocol import Sink
@@ -26,7 +27,7 @@ from caesura.plan.cut import LOOP
 from caesura.runtime.buckets.clock import period
 from caesura.runtime.durable.change import PlanChange
 from caesura.runtime.durable.corrections import FinalRows
-from caesura.runtime.durable.rebuild import refuse_rebuilding, unrepeatable
+from caesura.runtime.durable.rebuild import cut_loop, refuse_rebuilding, unrepeatable
 from caesura.spark.host.checkpoint import (
     BEFORE,
     FIRST,
@@ -56,7 +57,7 @@ def refuse_on_spark(
     final_rows: FinalRows,
 ) -> None:
     """Refuses a plan whose past cannot be made again, or an output that cannot be corrected."""
-    why = ""
+    why = cut_loop(nodes)
     if any(arrival.label.startswith(LOOP) for stage in job.stages.stages for arrival in stage.arrivals):
         why = "it has a loop that crosses buckets, and one epoch does not end it"
     if job.ahead is not None:
@@ -91,6 +92,7 @@ def begin_rebuild(
     epoch = _last_whole(part, sink, list(then["columns"]))
     if epoch >= 0:
         _begin_with(part.folder, epoch, folder, _places(then, now, change, job), now["partitions"])
+        check_first_read(folder, job)
     return SparkPart(part.checkpoint, folder, made[FIRST], made)
 
 
@@ -124,6 +126,20 @@ def _begin_with(before: Place, epoch: int, folder: Place, places: list[int | Non
                 (folder / "sources" / str(place) / log.name).put(log.read_bytes())
     lines = ["-" if was is None else entries[was] for was in places]
     (folder / "offsets" / "0").put("\n".join([version, json.dumps(about), *lines]).encode())
+
+
+def check_first_read(folder: Place, job: Job) -> None:
+    """Refuses to read again where a file is gone, naming the prefix that is still there."""
+    for place, (source, entry) in enumerate(zip(job.stages.sources, offsets_of(folder, 0), strict=False)):
+        end = last_batch(entry)
+        paths = [] if end is None else [path for _, path in files_between(folder, place, 0, end)]
+        there = next((at for at, path in enumerate(paths) if not Place.of(path).exists()), None)
+        if there is not None:
+            raise StreamError(
+                f"'{source.step}' was read up to file {len(paths)}, and its file {there + 1}, "
+                f"'{Place.of(paths[there])}', is gone: no prefix beyond file {there} can be read again.",
+                remedy="Put it back; or start with a new checkpoint and a new sink.",
+            )
 
 
 def first_read(folder: Place, job: Job) -> dict[str, dict[str, int]]:

@@ -63,7 +63,8 @@ def go_on(
     then, now = read_plan(place), plan_now(job.stages, job.buckets, partitions, steps)
     spread = on_change == "rebuild" and then is not None and then["partitions"] != partitions
     columns = "" if then is None else given_output(then).other_columns(steps, sink)
-    other = then is not None and sink.claims and answers_differ(then, now)
+    exact = sink.claims or on_change == "rebuild"
+    other = then is not None and exact and answers_differ(then, now)
     if then is not None and (spread or columns or other or differs(then, now)):
         change = changed(then, now)
         change.refuse(on_change)
