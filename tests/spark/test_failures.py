@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ import caesura as cz
 from caesura import Stream
 from caesura.errors import CaesuraError, StreamError
 from caesura.events import History
-from caesura.io.places import local
+from caesura.io.places import Place, local
+from caesura.io.places.lease import Lease
 from caesura.runtime.buckets.aligner import Epoch
 from caesura.runtime.query.result import run
 from caesura.spark import CallbackSink, MemorySink, ParquetSink, SparkQuery, start
@@ -119,6 +121,21 @@ def test_a_full_disk_stops_the_run_with_the_cause_and_a_restart_goes_on(
     monkeypatch.undo()
     run_.go(ParquetSink(str(tmp_path / "out"))).wait()
     assert pq.read_table(tmp_path / "out" / "out").num_rows > 0
+
+
+def test_whatever_spark_stumbles_on_a_query_that_was_taken_over_from_says_that(
+    spark: Any, tmp_path: Path
+) -> None:
+    run_ = Run(spark, tmp_path)
+    run_.put(0, rows(0))
+    first = run_.go(ParquetSink(str(tmp_path / "out")))
+    first.wait()
+    first._lease = Lease.take(Place.of(tmp_path / "checkpoint"), take_over=True)  # as if it ran on
+    other = Lease.take(Place.of(tmp_path / "checkpoint"), take_over=True)
+    told = first._ours(RuntimeError("Concurrent update to the log. Multiple streaming jobs detected for 7."))
+    assert re.search(r"was taken over by .*\nLet that one run", str(told)), told
+    other.release()
+    assert first._ours(RuntimeError("again")) is told
 
 
 def test_a_loop_log_that_cannot_be_written_says_so(tmp_path: Path) -> None:

@@ -105,6 +105,8 @@ class SparkQuery(Closing):
         self.outputs = outputs
         self.consumer = consumer
         self._lease = lease
+        self._ended_by: Exception | None = None
+        """Why it has ended, once somebody has asked."""
         if lease is not None:
             lease.needed = self._runs
         self._failures = failures
@@ -156,9 +158,24 @@ class SparkQuery(Closing):
         return ended
 
     def _ours(self, error: Exception) -> Exception:
-        """Why it has ended."""
-        self._release()
-        return self._failures[-1] if self._failures else ours(error)
+        """Why it has ended: if another start has taken over then that, whatever Spark stumbled on."""
+        if self._ended_by is None:
+            deposed = self._deposed(error)
+            self._release()
+            self._ended_by = deposed or (self._failures[-1] if self._failures else ours(error))
+        return self._ended_by
+
+    def _deposed(self, error: Exception) -> StreamError | None:
+        """That another start has taken the checkpoint over, if it has and the checkpoint can be asked."""
+        try:
+            if self._lease is not None:
+                self._lease.check()
+        except StreamError as deposed:
+            deposed.__cause__ = error
+            return deposed
+        except OSError:
+            return None  # the place is out of reach: what happened says more
+        return None
 
     def _release(self) -> None:
         """Gives the checkpoint back to whoever starts next."""
