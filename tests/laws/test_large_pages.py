@@ -117,12 +117,14 @@ def test_pages_of_both_kinds_are_joined_without_their_columns(
 
 
 def test_pages_that_lie_behind_each_other_are_one_without_a_copy() -> None:
-    texts = pa.array([None if i % 3 == 0 else str(i) for i in range(20)])
-    batch = pa.record_batch({"n": np.arange(20), "t": texts}).slice(3)
-    plain = page.Page(np.arange(17), np.arange(1, 18), batch)
-    whole = page.concat([plain.slice(0, 5), plain.slice(5, 5), plain.slice(10, 7)], plain.schema)
+    texts = pa.array([None if i % 3 == 0 else str(i) for i in range(300)])
+    batch = pa.record_batch({"n": np.arange(300), "t": texts}).slice(3)
+    plain = page.Page(np.arange(297), np.arange(1, 298), batch)
+    whole = page.concat([plain.slice(0, 100), plain.slice(100, 100), plain.slice(200, 97)], plain.schema)
     assert whole.rows() == plain.rows()
     assert whole.payload["t"].buffers()[2].address == texts.buffers()[2].address
+    few = page.concat([plain.slice(0, 5), plain.slice(5, 5)], plain.schema)
+    assert few.rows() == plain.slice(0, 10).rows(), "which are copied"
     assert page.concat([plain.slice(5, 5), plain.slice(0, 5)], plain.schema).le.tolist() == [
         *range(5, 10),
         *range(5),

@@ -442,18 +442,23 @@ def empty_rows(count: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), count, [None]))
 
 
-def joined_batches(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """The rows of all; of batches that lie behind each other in memory nothing is copied.
+COPIED_ROWS = 64
+"""Batches of fewer rows are copied sooner than looked at."""
 
-    >>> whole = pa.record_batch({"name": ["a", "b", "c"]})
-    >>> joined_batches([whole.slice(0, 2), whole.slice(2)])["name"].buffers()[2] == whole["name"].buffers()[2]
-    True
+
+def joined_batches(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """The rows of all; of batches of many rows that lie behind each other in memory nothing is copied.
+
+    >>> whole = pa.record_batch({"name": ["a", "b"] * 100})
+    >>> both = joined_batches([whole.slice(0, 80), whole.slice(80)])
+    >>> both.equals(whole), both["name"].buffers()[2] == whole["name"].buffers()[2]
+    (True, True)
     """
     if len(batches) == 1:
         return batches[0]
-    if not all(_follows(a, b) for a, b in pairwise(batches)):
-        return pa.concat_batches(batches)
     first, count = batches[0], sum(batch.num_rows for batch in batches)
+    if count < COPIED_ROWS * len(batches) or not all(_follows(a, b) for a, b in pairwise(batches)):
+        return pa.concat_batches(batches)
     columns = [
         pa.Array.from_buffers(column.type, count, column.buffers(), offset=column.offset)
         for column in first.columns
