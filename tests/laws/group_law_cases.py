@@ -27,7 +27,10 @@ from caesura.testing.spec import InputSpec
 def top(label: str, spec: InputSpec, *order: tuple[str, bool], n: int | None = None, **rest: Any) -> None:
     """One case of `Top`: by columns, with whether they descend."""
     ranks: tuple[tuple[str, Rank], ...] = tuple((kind, kind) for kind in rest.pop("ranks", ()))
-    group = rest.pop("group", ("id",))
+    group, up_to = rest.pop("group", ("id",)), rest.pop("up_to", None)
+
+    def wanted(row: Any) -> bool:
+        return up_to is None or row[2][up_to[0]] <= up_to[1]
 
     def value(name: str) -> Any:
         return lambda row: row[2][name]
@@ -41,9 +44,15 @@ def top(label: str, spec: InputSpec, *order: tuple[str, bool], n: int | None = N
                 order=tuple(Order(col(name), down) for name, down in order),
                 n=n,
                 ranks=ranks,
+                up_to=up_to,
             ),
-            oracle=lambda a, **_: oracles.top(
-                a, n, [(value(name), down) for name, down in order], group=group, ranks=ranks
+            oracle=lambda a, **_: list(
+                filter(
+                    wanted,
+                    oracles.top(
+                        a, n, [(value(name), down) for name, down in order], group=group, ranks=ranks
+                    ),
+                )
             ),
             inputs=(spec,),
             liveness=slowest,
@@ -64,6 +73,11 @@ top("all", VALUES, ("v", True))
 top("2 with their numbers", VALUES, ("v", True), n=2, ranks=("row_number",))
 top("ranks of all", VALUES, ("n", False), ranks=("rank", "dense_rank"))
 top("ranks of rows that stay", ADDED, ("n", False), n=3, ranks=("row_number", "rank"))
+top("ranks up to 1", VALUES, ("n", False), ranks=("rank",), up_to=("rank", 1))
+top("ranks up to 2", VALUES, ("n", False), ranks=("rank", "dense_rank"), up_to=("dense_rank", 2))
+top("ranks up to 1 of rows that stay", ADDED, ("n", False), ("v", True), ranks=("rank",), up_to=("rank", 1))
+TOGETHER = InputSpec({"id": "key", "n": "int"}, key="id", lifetimes="points")
+top("ranks up to 1 of points", TOGETHER, ("n", True), ranks=("rank",), up_to=("rank", 1))
 BEGUN = InputSpec(
     {"id": "key", "v": "float", "n": "int", "s": "name"},
     key="id",

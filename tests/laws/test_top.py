@@ -19,7 +19,8 @@ from caesura.events.history import History
 from caesura.events.page import NO_NEW_END, Page, concat
 from caesura.ops.input import Input
 from caesura.ops.top import Order, Rank, Top, physical
-from caesura.plan import Operator, Properties
+from caesura.plan import Operator, Properties, walk
+from caesura.plan.prune import prune
 from caesura.punctuation import INFINITY, Pattern, Punctuation
 from caesura.testing import oracles
 from caesura.testing.case import LawCase, cases
@@ -237,3 +238,58 @@ def test_rows_that_stay_are_forgotten_unless_they_are_among_the_first() -> None:
     query = stream.group_by("k").top(2, by="v").query()
     query.run()
     assert query.counters()["top"].state_rows < 60
+
+
+def windows(seed: int) -> cz.Stream:
+    """Counts in windows, of which many are equal; rows of a group begin together or not."""
+    draw = random.Random(seed)
+    rows = [{"t": draw.randrange(60), "id": draw.randrange(9), "n": draw.randrange(4)} for _ in range(80)]
+    counts = cz.from_rows(rows, time="t", punctuate=cz.delay(60)).group_by("id").tumbling(10)
+    return (
+        counts.agg(n=cz.count())
+        .set_duration(7 if seed % 2 else 10)
+        .with_columns(w=cz.start() % (20 if seed % 3 else 60))
+    )
+
+
+PLACES: dict[str, tuple[Any, Any]] = {
+    "rank": (col("place") == 1, lambda row: row["place"] == 1),
+    "rank up to 2": (col("place") <= 2, lambda row: row["place"] <= 2),
+    "rank and more": ((col("place") < 2) & (col("n") > 1), lambda row: row["place"] < 2 and row["n"] > 1),
+    "dense_rank": (col("place").isin(1, 3), lambda row: row["place"] in (1, 3)),
+    "row_number": (col("place") <= 2, lambda row: row["place"] <= 2),
+}
+
+
+@pytest.mark.parametrize("output", ["changes", "final"])
+@pytest.mark.parametrize("place", PLACES)
+def test_a_filter_of_ranks_leaves_what_it_leaves_of_all_of_them(place: str, output: Any) -> None:
+    said, holds = PLACES[place]
+    kind: Any = place.split()[0]
+    for seed in range(examples(6)):
+        ranked = windows(seed).group_by("w").rank(by="n", **{kind: "place"})
+        wanted = [tuple(row.values()) for row in ranked.run().table().to_pylist() if holds(row)]
+        found = [tuple(row.values()) for row in ranked.where(said).run(output=output).table().to_pylist()]
+        assert sorted(found) == sorted(wanted), seed
+
+
+def first_in(stream: cz.Stream) -> Top:
+    return next(n for n in walk(*prune({"out": stream.node}).values()) if isinstance(n, Top))
+
+
+def test_ranks_behind_the_greatest_that_a_filter_passes_are_not_shown() -> None:
+    ranked = windows(0).group_by("w").rank(by="n", rank="place", row_number="number")
+    assert first_in(ranked.where(col("place") == 1)).up_to == ("place", 1)
+    assert first_in(ranked.where((col("place") < 3) & (col("n") > 1))).up_to == ("place", 2)
+    assert first_in(ranked.where(col("number") <= 2)).n == 2
+    for said in (
+        col("place") >= 1,
+        col("place").is_null() | (col("place") == 1),
+        col("n") == 1,
+        col("place") < 1,
+    ):
+        top = first_in(ranked.where(said))
+        assert (top.n, top.up_to) == (None, None)
+    best = ranked.where(col("place") == 1)
+    assert first_in(ranked.union(best)).up_to is None, "another reads all ranks"
+    assert "place up to 1" in first_in(best).describe()

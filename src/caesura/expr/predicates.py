@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -85,10 +86,10 @@ def _masker(expr: Expr, schema: pa.Schema, time: pa.DataType) -> Masker:
 
 
 def _general(expr: Expr, schema: pa.Schema, time: pa.DataType) -> Masker:
-    column = compile_expr(expr, schema, time=time)
+    compiled = cache(lambda: compile_expr(expr, schema, time=time))  # most pages go by a shorter way
 
     def general(batch: pa.RecordBatch, le: Ticks | None = None, re: Ticks | None = None) -> Mask:
-        return predicate_mask(column(batch, le, re))
+        return predicate_mask(compiled()(batch, le, re))
 
     return general
 

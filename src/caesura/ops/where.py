@@ -91,6 +91,12 @@ class Where(Node):
                 found[name] = values.intersect(found[name]) if name in found else values
         return Pattern.of(found)
 
+    def greatest(self, column: str) -> int | None:
+        """The greatest whole number of a column that may pass; None where there is no such bound."""
+        values = self.passing[column]
+        last = values.intervals[-1].hi if values.kind == "int" and values.intervals else None
+        return None if values.null else last
+
     @cached_property
     def enumerated(self) -> dict[str, pa.Array]:
         """The columns of which a few known values pass, with all combinations; none where there is one."""

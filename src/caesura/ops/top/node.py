@@ -14,17 +14,18 @@ Law: with no n, and without ranks, the output is the input.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import pyarrow as pa
 
 from caesura.errors import PlanError
-from caesura.expr import Expr, reads_end, type_of
+from caesura.expr import Expr, has_call, reads_end, type_of
 from caesura.ops.aggregate.shape import of_groups
-from caesura.ops.where import on_keys
+from caesura.ops.where import Where, on_keys
 from caesura.plan import FeedbackRule, Holding, Need, Node, Operator, Properties, Translation
 from caesura.plan.lifetimes import Whole
+from caesura.plan.node import unchecked
 from caesura.plan.roles import PunctuatedBy
 from caesura.punctuation import Pattern
 
@@ -100,6 +101,8 @@ class Top(Node):
     n: int | None = None
     ranks: tuple[tuple[str, Rank], ...] = ()
     """The columns that hold ranks, by name."""
+    up_to: tuple[str, int] | None = None
+    """A column of ranks, and the greatest that somebody wants: rows behind it are not shown."""
 
     kind = "top"
     partitioning = "key"
@@ -133,12 +136,29 @@ class Top(Node):
         """All columns: rows that are alike in the order are told apart by the others."""
         return set(self.inputs[0].schema.names)
 
+    def counts(self, name: str) -> bool:
+        return super().counts(name) and (name != "up_to" or self.up_to is not None)
+
     def push_filter(self, where: Node) -> Node | None:
-        return on_keys(where, self, self.group)
+        """A filter of groups goes first; of one of ranks only the greatest that may pass is known here."""
+        if not isinstance(where, Where) or has_call(where.predicate):
+            return None
+        first = on_keys(where, self, self.group)
+        if first is not None:
+            return first
+        for name, kind in self.ranks:
+            greatest = where.greatest(name)
+            if greatest is None or not 1 <= greatest <= LARGEST or self.up_to is not None:
+                continue
+            if kind != "row_number":
+                return replace(where, inputs=(unchecked(self, up_to=(name, greatest)),))
+            if self.n is None or self.n > greatest:
+                return replace(where, inputs=(unchecked(self, n=greatest),))
+        return None
 
     def holds(self) -> tuple[Holding, ...]:
         """Rows stay to their ends; where none is taken back, only those among the first."""
-        few = self.n is not None and self.inputs[0].properties.insert_only
+        few = not (self.n is None and self.up_to is None) and self.inputs[0].properties.insert_only
         need = (Need(0, self.group),)
         return (Holding("rows", 0, need, each=2, one_per=self.group if few else None),)
 
@@ -153,4 +173,7 @@ class Top(Node):
         return TopOperator(self)
 
     def describe(self) -> str:
-        return (f"by {', '.join(self.group)}; " if self.group else "") + str(self.first)
+        parts = [f"by {', '.join(self.group)}"] if self.group else []
+        parts += [str(self.first)]
+        parts += [f"{self.up_to[0]} up to {self.up_to[1]}"] if self.up_to is not None else []
+        return "; ".join(parts)

@@ -18,6 +18,7 @@ from caesura.events.page import Page
 from caesura.events.rows import RowState
 from caesura.expr import attributes, compile_expr, type_of
 from caesura.kernels.hashing import I64, Mask
+from caesura.kernels.sums import least_at
 from caesura.ops.aggregate.accumulators.extremes import has_words, ranked
 from caesura.ops.aggregate.accumulators.sortwords import SortWords
 from caesura.ops.ordered import LOWEST, Ordered
@@ -152,6 +153,16 @@ class RowOrder:
         if alike.any():
             order = self._by_values(order, alike, [owner, *keys, le], rows, re)
         return order, np.cumsum(new)
+
+    def leading(self, owner: I64, rows: I64, owners: int) -> Mask:
+        """Which rows of each owner are the first in the first order; all, where there is none."""
+        if not self._make:
+            return np.ones(len(rows), np.bool_)
+        key = ranks(self._values(0, rows))
+        key = ~key if self._down[0] else key
+        least = np.full(owners, np.iinfo(np.int64).max)
+        least_at(owner, key, least)
+        return key == least[owner]  # type: ignore[no-any-return]
 
     def _by_values(self, order: I64, alike: Mask, keys: list[I64], rows: I64, re: I64) -> I64:
         """The same order, with rows that are alike so far by their values, then the longer life first."""

@@ -24,7 +24,7 @@ from caesura.events.rows import SMALL, RowState
 from caesura.kernels.chains import Chains
 from caesura.kernels.hashing import I64, U64, Mask, mixed
 from caesura.kernels.keys import KeyTable
-from caesura.kernels.sums import add_weights, distinct, each_once, least_at
+from caesura.kernels.sums import add_weights, distinct, each_once, least_at, same_in_groups
 from caesura.ops.layers import lay
 from caesura.ops.top.in_order import InOrder
 from caesura.ops.top.node import RANKS, Top
@@ -52,6 +52,9 @@ class TopOperator(Operator):
         self._prunes = source.properties.insert_only
         self._n = INFINITY if node.n is None else node.n
         self._ranks = [kind for _, kind in node.ranks]
+        named = [name for name, _ in node.ranks]
+        self._up_to = None if node.up_to is None else (named.index(node.up_to[0]), node.up_to[1])
+        """The place of the ranks of which only some are wanted, and the greatest of those."""
         self._wanted = sum(1 << RANKS.index(kind) for kind in set(self._ranks))
         own = {"p1": np.uint64, "p2": np.uint64, "le": np.int64, "re": np.int64}
         self.rows = RowState({**own, "n": np.int64}, source.schema, store=ReferredStore)
@@ -244,6 +247,8 @@ class TopOperator(Operator):
         """The stretches of rows from some times on; whose each one is; and who has too few rows."""
         there = self.rows.get("re")[row] > since[owner]
         owner, row = owner[there], row[there]
+        if self._up_to is not None and self._up_to[1] == 1:
+            owner, row = self._leading(owner, row, since)
         order, tie = self._order.sorted(owner, row)
         owner, row = owner[order], row[order]
         copies = self.rows.get("n")[row]
@@ -260,8 +265,19 @@ class TopOperator(Operator):
         at = row[found.row]
         held = {"row_number": found.number, "rank": found.rank, "dense_rank": found.dense}
         ranks = tuple(held[kind] for kind in self._ranks)
-        shown = RankedRows(self._family.view[at], at, found.le, found.re, ranks)
-        return shown, owner[found.row], short
+        shown, of = RankedRows(self._family.view[at], at, found.le, found.re, ranks), owner[found.row]
+        if self._up_to is not None:
+            wanted = ranks[self._up_to[0]] <= self._up_to[1]
+            shown, of = shown.take(wanted), of[wanted]
+        return shown, of, short
+
+    def _leading(self, owner: I64, row: I64, since: I64) -> tuple[I64, I64]:
+        """The rows that nobody stands before, where all of a group begin and end together; else all rows."""
+        le, re = np.maximum(self.rows.get("le")[row], since[owner]), self.rows.get("re")[row]
+        if not (same_in_groups(owner, le, len(since)) and same_in_groups(owner, re, len(since))):
+            return owner, row
+        first = self._order.leading(owner, row, len(since))
+        return owner[first], row[first]
 
     def _laid(self, before: RankedRows, since: I64, after: RankedRows) -> RankedRows:
         """What was shown up to some times, going on where it still is, and what is shown from then on."""
