@@ -2,13 +2,13 @@
 
 Nothing is shown where there is no terminal, nor to whoever waits for less than two seconds.
 
->>> Progress("restoring the state", 300_000_000, "bytes", done=120_000_000).text(10.0)
+>>> TaskProgress("restoring the state", 300_000_000, "bytes", done=120_000_000).text(10.0)
 'restoring the state: 120 of 300 MB (40 %), 12 a second, about 15 s to go'
->>> Progress("running", 6_000_000, "rows", done=1_500_000).text(10.0)
+>>> TaskProgress("running", 6_000_000, "rows", done=1_500_000).text(10.0)
 'running: 1,500,000 of 6,000,000 rows (25 %), 150,000 a second, about 30 s to go'
->>> Progress("running", None, "rows", done=1_500_000).text(10.0)
+>>> TaskProgress("running", None, "rows", done=1_500_000).text(10.0)
 'running: 1,500,000 rows, 150,000 a second, 10 s so far'
->>> Progress("compiling").text(3.0)
+>>> TaskProgress("compiling").text(3.0)
 'compiling: 3 s so far'
 """
 
@@ -33,7 +33,7 @@ Tell = Callable[[str], None]
 
 
 @dataclass
-class Progress:
+class TaskProgress:
     """How far something is that takes its time."""
 
     what: str
@@ -92,9 +92,9 @@ def teller(screen: TextIO | None = None) -> Tell | None:
 @contextmanager
 def waiting(
     what: str, total: int | None = None, unit: str = "", *, screen: TextIO | None = None
-) -> Iterator[Progress]:
+) -> Iterator[TaskProgress]:
     """Within, a line says how far ``done`` of what is given has come; it goes at the end."""
-    progress, tell = Progress(what, total, unit), teller(screen)
+    progress, tell = TaskProgress(what, total, unit), teller(screen)
     if tell is None:
         yield progress
         return
@@ -108,7 +108,7 @@ def waiting(
         thread.join()
 
 
-def _show(progress: Progress, tell: Tell, ended: threading.Event) -> None:
+def _show(progress: TaskProgress, tell: Tell, ended: threading.Event) -> None:
     pause = FIRST
     while not ended.wait(pause):
         tell(progress.text())

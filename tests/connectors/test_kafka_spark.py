@@ -56,3 +56,24 @@ def test_windows_of_a_topic_reach_another_topic_once_across_restarts(
     assert found == [(first, 2 * sum(range(first, first + 10)) * 10) for first in (0, 10, 20)]
     with pytest.raises(StreamError, match="was written from another checkpoint"):
         stream.start(spark, sink=sink, checkpoint=tmp_path / "other", trigger="available").wait()
+
+
+def test_the_last_rows_of_each_partition_are_read_again(
+    make_topic: Callable[..., Topic], spark: Any, tmp_path: Path
+) -> None:
+    source = make_topic(partitions=2)
+    for partition, first in ((0, 0), (1, 100)):
+        some = ({"ts": t, "n": first + t, "id": partition} for t in range(20))
+        source.put(*some, partition=partition)
+    read = cz.read.kafka(source.servers, source.name, value=cz.json(ROWS), time="ts", punctuate=cz.delay(0))
+    stream = read.group_by("id").tumbling(10).agg(total=cz.sum("n"))
+    options: dict[str, Any] = {"sink": tmp_path / "out", "checkpoint": tmp_path / "checkpoint"}
+    with stream.start(spark, **options) as query:
+        query.drain()
+        stretch, whole = query.replay(rows=5), query.replay()
+        told = query.progress()["observedMetrics"]["caesura"]
+    read_again = [raw for raws in stretch.raws.values() for raw in raws]
+    found = {n for raw in read_again for n in raw.batch.column("n").to_pylist()}
+    assert found == {*range(15, 20), *range(115, 120)}
+    assert [*dict(whole.rows).values()] == [40] and told["rows_in"] == 40
+    assert whole.trace_back("total = 45, LE = 0").verdict.startswith("needed: 9 of 40 rows")

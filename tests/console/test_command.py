@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from served_console import Client
 from typer.testing import CliRunner
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 import caesura as cz
 from caesura.cli import app
 from caesura.cli.console import _watched
+from caesura.cli.load import load
 from caesura.console.web.server import ConsoleServer
 from caesura.console.web.watched import Watched
 from caesura.io.places import Place
@@ -111,6 +113,55 @@ def test_the_checkpoint_of_a_query_in_a_process_is_shown_from_another(tmp_path: 
         plan, times = visitor.ask("/").body, visitor.ask("/time").body
     assert "in a process, from" in plan and "ended" in plan and "3 in, 2 out" in plan
     assert "2 rows from 0 to 20" in times and "1 rows of cars were refused" in times and "writing" in times
+
+
+READING = """
+import caesura as cz
+cars = cz.read.parquet({folder!r}, time="ts", punctuate=cz.delay(5), name="cars")
+counted = cars.tumbling(10).agg(n=cz.count())
+slow = cars.where(cz.col("id") > 7)
+"""
+
+
+@pytest.fixture(params=[None, "1h"])
+def ran(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A query that ran from a file, and a checkpoint, in a folder; its rows are recorded, or are not."""
+    (tmp_path / "in").mkdir()
+    rows = [{"ts": 1, "id": 7}, {"ts": 12, "id": 8}, {"ts": 2, "id": 9}, {"ts": 13, "id": 9}]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "in" / "0.parquet")
+    (tmp_path / "flow.py").write_text(READING.format(folder=str(tmp_path / "in")))
+    stream = load(f"{tmp_path}/flow.py:counted")
+    query = stream.query(checkpoint=tmp_path / "checkpoint", sink=tmp_path / "out", record=request.param)
+    query.run()
+    query.close()
+    return tmp_path
+
+
+def test_a_checkpoint_alone_says_what_it_takes_to_see_more(ran: Path) -> None:
+    with ConsoleServer(_watched(str(ran / "checkpoint"))) as server:
+        visitor = Client(server).follow_link()
+        page = visitor.ask("/").body
+        assert visitor.ask("/debug").code == 404
+    assert "caesura console CHECKPOINT flow.py:NAME" in page and "Debug</a>" not in page
+
+
+def test_a_checkpoint_and_its_file_have_the_debugger(ran: Path) -> None:
+    with ConsoleServer(_watched(str(ran / "checkpoint"), f"{ran}/flow.py:counted")) as server:
+        visitor = Client(server).follow_link()
+        page = visitor.ask("/?look=step-1").body
+        back = visitor.post("/debug", "what=back&rows=n+%3D+2&step=tumbling").body
+        traced = visitor.post("/trace", "rows=ts+%3D+12").body
+        check = visitor.ask("/check").body
+    assert "3 in, 2 out" in page and "read again" in page and "caesura console CHECKPOINT" not in page
+    assert "ts = 12" in back and "ts = 13" in back
+    assert "tumbling" in traced and "n=count()" in check
+
+
+def test_the_file_of_another_plan_is_refused(ran: Path) -> None:
+    with pytest.raises(cz.errors.CaesuraError, match="has no step 'tumbling"):
+        _watched(str(ran / "checkpoint"), f"{ran}/flow.py:slow")
+    done = CliRunner().invoke(app, ["console", f"{ran}/flow.py:slow", f"{ran}/flow.py:slow", "--no-open"])
+    assert done.exit_code == 2
 
 
 def _counted() -> cz.Stream:

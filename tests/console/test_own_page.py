@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pytest
 from served_console import HOSTILE, Client, feed, served, small_query
 
+from caesura.console.web import speaking
 from caesura.console.web.looks import Look
 from caesura.console.web.markup import Markup, tag
 from caesura.console.web.own_page import OwnPage
@@ -69,6 +71,18 @@ def test_a_console_that_only_shows_takes_no_form_of_it() -> None:
     asked: list[dict[str, str]] = []
     with served(pages=[hello(asked)], read_only=True) as client:
         assert visit(client).post("/hello", "x=1").code == 403
+    assert asked == []
+
+
+def test_a_form_of_it_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(speaking, "PATIENCE", 0.2)
+    asked: list[dict[str, str]] = []
+    with served(pages=[hello(asked)]) as client:
+        visitor, port = visit(client), client.server.port
+        own = f"Host: 127.0.0.1:{port}\r\nOrigin: http://127.0.0.1:{port}\r\nCookie: {visitor.cookie}\r\n"
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as slow:
+            slow.sendall(f"POST /hello HTTP/1.1\r\n{own}Content-Length: 900\r\n\r\na=".encode())
+            assert slow.recv(1000).startswith(b"HTTP/1.1 408")
     assert asked == []
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -12,6 +14,7 @@ from served_console import HOSTILE, Client
 
 from caesura.cli import sql_preview
 from caesura.cli.console import _watched
+from caesura.console.web import server, speaking
 from caesura.console.web.server import ConsoleServer
 from caesura.console.web.sql_page import BUSY, EditedScript, SqlPage, SqlPreview
 
@@ -47,6 +50,30 @@ def test_an_edited_query_is_previewed_and_nothing_is_written(visitor: Client, sc
         "bids.csv",
         "views.sql",
     ]
+
+
+def test_a_script_that_does_not_come_is_not_waited_for(
+    visitor: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(speaking, "PATIENCE", 0.2)
+    port = visitor.server.port
+    own = f"Host: 127.0.0.1:{port}\r\nOrigin: http://127.0.0.1:{port}\r\nCookie: {visitor.cookie}\r\n"
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as slow:
+        slow.sendall(f"POST /sql HTTP/1.1\r\n{own}Content-Length: 90000\r\n\r\ntext=".encode())
+        assert slow.recv(1000).startswith(b"HTTP/1.1 408")
+    assert visitor.ask("/sql").code == 200
+    assert Client(visitor.server).post("/sql", "text=x").code == 403
+
+
+def test_of_many_who_send_a_script_only_some_are_heard(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "CLIENTS", 4)
+    with ConsoleServer(_watched(f"{script}:dear")) as served, ExitStack() as open_ones:
+        visitor, port = Client(served).follow_link(), served.port
+        own = f"Host: 127.0.0.1:{port}\r\nOrigin: http://127.0.0.1:{port}\r\nCookie: {visitor.cookie}\r\n"
+        for _ in range(6):
+            one = open_ones.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10))
+            one.sendall(f"POST /sql HTTP/1.1\r\n{own}Content-Length: 90000\r\n\r\ntext=".encode())
+        assert visitor.ask("/sql").code == 503
 
 
 def said(script: Path, text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import runpy
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -50,3 +51,23 @@ def test_a_run_leaves_rows_late_rows_and_state_that_the_command_line_shows(
     held = [one for one in read_state(spark, "keep", "tumbling") if one.rows.num_rows]
     assert {one.step for one in held} == {"tumbling"}
     assert any(row.get("id") == 7 for one in held for row in one.rows.to_pylist())
+
+
+def test_of_the_live_map_a_freeway_that_nobody_looks_at_is_not_read(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLES / "traffic"))
+    arrivals = runpy.run_path(str(EXAMPLES / "traffic" / "data.py"))["arriving"](tmp_path / "in", minutes=10)
+    list(islice(arrivals, 10))
+    live = runpy.run_path(str(EXAMPLES / "traffic" / "pipeline.py"))["live_map"](tmp_path / "in")
+    options: dict[str, Any] = {"sink": "memory", "checkpoint": tmp_path / "state", "feedback": True}
+    with live.start(spark, output="marked", **options) as query:
+        query.drain()
+        assert all(source.rows_unread == 0 for source in query.status().sources.values())
+        query.assume("freeway <> 1")
+        for _ in range(4):  # the first epoch hears it, the next ones read less
+            list(islice(arrivals, 5))
+            query.drain()
+        sources = query.status().sources
+    assert sources["sensors"].rows_unread > 1_000 and sources["probes"].rows_unread > 100
+    assert sources["sensors"].bytes_unread > 0

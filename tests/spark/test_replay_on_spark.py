@@ -11,7 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import caesura as cz
+from caesura.cli.console import _watched
+from caesura.cli.load import load
 from caesura.errors import CaesuraError
+from caesura.events import Page
 
 
 def write(folder: Path, number: int) -> None:
@@ -48,6 +51,28 @@ def test_the_last_rows_that_were_read_are_looked_into(spark: Any, tmp_path: Path
     }
     assert "only without" in page
     assert "read again and run through the plan here" in edge and "<td>29</td>" in edge
+
+
+FLOW = """
+import caesura as cz
+clicks = cz.read.parquet({folder!r}, time="ts", punctuate=cz.delay(5), name="clicks")
+plan = clicks.where("id > 0").group_by("id").tumbling(10).agg(n=cz.count())
+"""
+
+
+def test_a_checkpoint_and_its_file_are_looked_into_from_elsewhere(spark: Any, tmp_path: Path) -> None:
+    write(tmp_path / "in", 0)
+    (tmp_path / "flow.py").write_text(FLOW.format(folder=str(tmp_path / "in")))
+    flow = f"{tmp_path}/flow.py:plan"
+    with load(flow).start(spark, sink=tmp_path / "out", checkpoint=tmp_path / "state") as query:
+        query.drain()
+        write(tmp_path / "in", 1)
+        query.drain()
+        watched = _watched(str(tmp_path / "state"), flow)
+    assert watched.stretch is not None and watched.rows is not None
+    assert dict(watched.stretch().rows) == {"clicks": 20}
+    assert watched.stretch().trace_back("n = 3, LE = 0, id = 1").verdict.startswith("needed: 3 of 20 rows")
+    assert sum(len(item) for item in watched.rows(1).items if isinstance(item, Page)) == 13
 
 
 def test_rows_of_a_dataframe_are_recorded_or_refused_by_name(spark: Any, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from caesura.plan import Node
 from caesura.punctuation import Intent
 from caesura.runtime.query.pipelines import source_labels
 from caesura.testing.oracles.rows import Rows
-from caesura.waiting import Progress, waiting
+from caesura.waiting import TaskProgress, waiting
 
 Bag = Counter[Any]
 T = TypeVar("T")
@@ -122,7 +122,7 @@ def audit(
     return report
 
 
-def _counted(some: Iterable[T], progress: Progress) -> Iterator[T]:
+def _counted(some: Iterable[T], progress: TaskProgress) -> Iterator[T]:
     """The same, each counted when it is done."""
     for one in some:
         yield one

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
     from caesura.console.web.sql_page import EditedScript
     from caesura.console.web.watched import Watched
 
+NO_PLAN = (
+    "A checkpoint says what the steps do, and not how. For rows between steps, check, trace, the debugger "
+    "and SQL give the file of the stream too: caesura console CHECKPOINT flow.py:NAME."
+)
+
 
 @app.command()
 @reports_errors
@@ -24,6 +30,9 @@ def console(
         str,
         typer.Argument(help="a checkpoint, a folder that a query writes, or a file with a stream"),
     ],
+    flow: Annotated[
+        str | None, typer.Argument(help="of a checkpoint: the file of its stream, as flow.py:NAME")
+    ] = None,
     port: Annotated[int, typer.Option(help="0 takes one that is free")] = 0,
     host: Annotated[str, typer.Option(help="another address needs --password-file")] = "127.0.0.1",
     password_file: Annotated[
@@ -36,12 +45,13 @@ def console(
 ) -> None:
     """Shows a query in the browser until Ctrl-C: its plan as it runs, from any process.
 
-    Of a file it shows the plan, and what each step keeps and promises.
+    Of a file it shows the plan, and what each step keeps and promises. A checkpoint with the file of its
+    stream beside it has the debugger too: caesura console CHECKPOINT flow.py:NAME.
     """
     from caesura.console.web.opening import opened
 
     server = opened(
-        _watched(target),
+        _watched(target, flow),
         host=host,
         port=port,
         password_file=password_file,
@@ -54,7 +64,7 @@ def console(
         server.wait()
 
 
-def _watched(target: str) -> Watched:
+def _watched(target: str, flow: str | None = None) -> Watched:
     from caesura.console.web.sink_folder import SinkFolder, is_sink_folder
     from caesura.console.web.watched import Watched
     from caesura.console.web.written_times import WrittenTimes
@@ -65,6 +75,8 @@ def _watched(target: str) -> Watched:
     from caesura.runtime.metrics.status import Board, Status
 
     if is_script(target) or target.partition(":")[0].endswith(".py"):
+        if flow is not None:
+            raise typer.BadParameter("the file of a stream goes behind a checkpoint", param_hint="FLOW")
         stream = load(target)
         node, figures = stream.node, Figures(target, Status(), active=False)
         return Watched(
@@ -79,7 +91,7 @@ def _watched(target: str) -> Watched:
             script=_script(target) if is_script(target) else None,
         )
     check_folder(target)
-    if is_sink_folder(Place.of(target)):
+    if flow is None and is_sink_folder(Place.of(target)):
         nothing, written = PlanShape(()), Figures(target, Status(), active=False)
         times = WrittenTimes(nothing, Board, SinkFolder(target))
         return Watched(target, nothing, lambda: written, "what was written", times=times)
@@ -87,8 +99,25 @@ def _watched(target: str) -> Watched:
     about = f"{saved.host}, from {target}"
     folder = SinkFolder(saved.folder) if saved.folder else None
     times = WrittenTimes(saved.shape, saved.board, folder)
-    return Watched(
+    watched = Watched(
         saved.name or target, saved.shape, saved.read, about, speaker=_speaker(target), times=times
+    )
+    return replace(watched, note=NO_PLAN) if flow is None else _with_plan(watched, Place.of(target), flow)
+
+
+def _with_plan(watched: Watched, checkpoint: Place, flow: str) -> Watched:
+    """With all that needs the plan: rows between steps, check, trace, the debugger, SQL."""
+    from caesura.cli.checkpoint_plan import CheckpointPlan
+
+    plan = CheckpointPlan.of(checkpoint, flow, watched.shape)
+    return replace(
+        watched,
+        rows=plan.rows().rows,
+        nodes={"out": plan.node},
+        tracer=lambda rows, assumed: plan.stretch().trace(rows, assume=assumed or None),
+        stretch=plan.stretch,
+        stream=flow if ":" in flow else "",
+        script=_script(flow) if is_script(flow) else None,
     )
 
 

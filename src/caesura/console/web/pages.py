@@ -96,6 +96,7 @@ def plan_page(watched: Watched, placed: PlacedPlan, look: Look, looked_at: str, 
         tag("div", {"class": "bar"}, legend(), tools),
         tag("div", {"class": "split"}, picture, side),
         whole,
+        tag("p", {"class": "quiet"}, watched.note) if watched.note else Markup(""),
         stream="/stream",
     )
 

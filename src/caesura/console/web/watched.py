@@ -58,5 +58,7 @@ class Watched:
     """Its script of SQL, where it has one that can be edited."""
     times: TimeView | None = None
     """Its output, arrivals, late rows, epochs and claims, where they can be seen."""
+    note: str = ""
+    """What is not shown, and how it would be."""
     pages: tuple[OwnPage, ...] = ()
     """Pages of the user's own."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, TextIO
 
 from caesura.io.sources.source import Source
-from caesura.waiting import Progress, Tell, pauses, teller
+from caesura.waiting import TaskProgress, Tell, pauses, teller
 
 if TYPE_CHECKING:
     from caesura.plan import Node
@@ -20,7 +20,7 @@ class WaitingLine:
     def __init__(self, query: Query, tell: Tell, what: str = "running", total: int | None = None) -> None:
         self._readers = list(query.parts.readers.values())
         self._tell = tell
-        self._progress = Progress(what, total, "rows")
+        self._progress = TaskProgress(what, total, "rows")
         self._next = self._progress.began + pauses()[0]
         self._shown = False
 
