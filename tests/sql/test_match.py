@@ -172,4 +172,4 @@ def test_time_bounds_what_is_kept_and_without_it_check_says_what_is() -> None:
         return cz.sql(f"SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts {matching})", t=stream).check()
 
     assert checked("WITHIN 9").safe
-    assert "WITHIN INTERVAL bounds it" in str(checked(""))
+    assert "within= (SQL: WITHIN INTERVAL) bounds it" in str(checked(""))

@@ -138,7 +138,7 @@ class MatchRows(GroupRows):
         """Rows from the first search that is not settled, and what is read of those before."""
         need = (Need(0, self.group),)
         each = 2 if self.shown == "one" else 3
-        why = "a match may take any number of rows and any time; WITHIN INTERVAL bounds it"
+        why = "a match may take any number of rows and any time; within= (SQL: WITHIN INTERVAL) bounds it"
         if self.within is not None:
             why = "rows behind a match are read, and may come at any time" if not self.ends_in_time else ""
         held = Holding(
