@@ -13,6 +13,7 @@ Did you mean 'speed'?
 from __future__ import annotations
 
 import difflib
+import re
 import sys
 import sysconfig
 from collections.abc import Iterable, Mapping
@@ -32,6 +33,8 @@ _LIBRARIES = tuple(
     {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib", "scripts")}
 )
 _NOT_THEIRS = ("<", _OURS, *_LIBRARIES)
+_SPARKS = re.compile(r"pyspark\.zip[/\\]|[/\\]pyspark[/\\](worker|daemon)\.py$")
+"""Spark brings its Python with it, wherever it lies."""
 
 
 def here() -> str:
@@ -41,7 +44,7 @@ def here() -> str:
         file = frame.f_code.co_filename
         if file.startswith(_COMMANDS):
             return ""
-        if not file.startswith(_NOT_THEIRS):
+        if not file.startswith(_NOT_THEIRS) and not _SPARKS.search(file):
             return f"{_name(file)}:{frame.f_lineno}"
         if file.startswith("<") and not file.startswith(("<string>", "<frozen")):
             return f"{file}:{frame.f_lineno}"
@@ -56,7 +59,7 @@ def _name(file: str) -> str:
 
 def of_the_user(file: str) -> bool:
     """Whether code in a file is neither this package's nor an installed one's."""
-    if file.endswith((".pyx", ".pxi")) or _made_up(file):
+    if file.endswith((".pyx", ".pxi")) or _made_up(file) or _SPARKS.search(file):
         return False
     return not file.startswith(("<frozen", "<string>", _OURS, *_LIBRARIES))
 
@@ -186,10 +189,18 @@ class StreamError(CaesuraError):
     """A running query that met something it may not answer."""
 
 
+MORE_ROOM = (
+    "Give the process more memory, spread the query over more buckets, or let texts and other wide columns go "
+    "to the disk with state_memory=, less than half of what the process may take."
+)
+
+
 def failure(error: Exception) -> StreamError:
     """What a step, or a function of the user's in it, did not expect, as a diagnostic."""
     text = " ".join([type(error).__name__ + ":", *str(error).strip().splitlines()[:1]]).rstrip(": .")
     line = users_line(error)
+    if isinstance(error, MemoryError) and not line:
+        return StreamError(f"there is not enough memory ({text}).", remedy=MORE_ROOM)
     whose = f"It was raised at {line}" if line else "It is a fault of ours"
     return StreamError(f"{text}.", remedy=f"{whose}; the whole trace is in this error's cause.")
 

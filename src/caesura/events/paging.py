@@ -23,7 +23,7 @@ from pathlib import Path, PurePosixPath
 
 import pyarrow as pa
 
-from caesura.errors import PlanError, StreamError
+from caesura.errors import MORE_ROOM, PlanError, StreamError
 
 SMALLEST = 1 << 16
 """Arrays of fewer bytes stay."""
@@ -194,8 +194,7 @@ def refuse_full(limit: int | None, taken: int) -> None:
         raise StreamError(
             f"this process takes {taken // 10**6} MB of the {limit // 10**6} MB that it may: its state is "
             "too large for it.",
-            remedy="Give it more memory, spread the query over more buckets, or let texts and other wide "
-            "columns go to the disk with state_memory=, less than half of the limit.",
+            remedy=MORE_ROOM,
         )
 
 
