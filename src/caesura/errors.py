@@ -190,8 +190,8 @@ class StreamError(CaesuraError):
 
 
 MORE_ROOM = (
-    "Give the process more memory, spread the query over more buckets, or let texts and other wide columns go "
-    "to the disk with state_memory=, less than half of what the process may take."
+    "Give the process more memory, spread the query over more buckets, or let texts and other wide columns "
+    "go to the disk with state_memory=, less than half of what the process may take."
 )
 
 

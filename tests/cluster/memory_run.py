@@ -1,4 +1,4 @@
-"""A join whose workers may take little memory, in a process of its own: its folder, and what they may take."""
+"""A join in a process of its own, whose workers may take little memory: its folder, and how much."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def main() -> None:
             spark, sink=folder / "out", checkpoint=folder / "cp", trigger="available", files_per_epoch=1
         ).wait()
     except StreamError as error:
-        print(error)
+        sys.stdout.write(str(error))
     spark.stop()
 
 
