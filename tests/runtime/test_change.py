@@ -18,8 +18,12 @@ from caesura.cli.late import rejected
 from caesura.console.web.sink_folder import SinkFolder
 from caesura.errors import StreamError
 from caesura.events import History, Page
+from caesura.io.ingress.policy import Policy
 from caesura.io.places import Place
 from caesura.io.sinks.rows import changed_page
+from caesura.io.sources.protocol import Reader
+from caesura.punctuation import Punctuation
+from caesura.runtime.query.query import Query
 from caesura.runtime.query.result import delivered
 from caesura.runtime.sinks.parquet import ParquetSink
 from caesura.runtime.sinks.verify import committed_flaws
@@ -342,13 +346,129 @@ def test_rows_that_are_gone_are_not_rebuilt_from(tmp_path):
     assert held(tmp_path, "old") == before
 
 
-def test_feedback_is_not_rebuilt(tmp_path):
+@pytest.mark.parametrize("says", [[(4, 1)], [(0, 1)], [(9, 0), (3, 1)], [(5, 1), (6, "withdraw")]])
+@pytest.mark.parametrize("plan", ["filter", "size", "no filter"])
+def test_feedback_comes_again_where_it_came_first(plan, says, tmp_path):
+    for number in range(3):
+        put(tmp_path, number, plan)
+    made = query(tmp_path, "old")
+    for steps, what in says:
+        for _ in range(steps):
+            made.step()
+        made.withdraw(1) if what == "withdraw" else made.assume(col("id") == what)
+    made.run()
+    again = query(tmp_path, plan, on_change="rebuild")
+    assert len(again.feedback()) >= len(says) - 2 * any(what == "withdraw" for _, what in says)
+    again.run()
+    put(tmp_path, 3, plan)
+    query(tmp_path, plan).run()
+    kept, whole = held(tmp_path, plan).bag, wanted(tmp_path, plan).bag
+    ids = {what for _, what in says if what != "withdraw"}
+    assert not kept - whole
+    lost = whole - kept
+    assert lost and {row[2][0] for row in lost} <= ids
+    heard = PLANS[plan](tmp_path).query(checkpoint=f"memory://{uuid.uuid4().hex}", every="1h")
+    entered = query(tmp_path, plan)._entered.entries
+    for entry in entered:
+        while sum(heard.parts.readers["in"].offsets.values()) < entry["at"]["in"].get("0", 0):
+            heard.step()
+        heard.runner.take_queued()
+        Query._send_feedback(heard, entry["output"], Punctuation.from_json(entry["message"]))
+        heard.runner.deliver()
+    heard.run()
+    assert History.of(heard.take("out"), SCHEMA).bag == kept
+
+
+def test_feedback_on_a_column_that_is_gone_is_not_rebuilt(tmp_path):
     stopped(tmp_path, 5)
     made = query(tmp_path, "old")
     made.assume(col("id") == 1)
     made.save()
-    with pytest.raises(StreamError, match="feedback has kept rows from it"):
-        query(tmp_path, "size", on_change="rebuild")
+    made.close()
+    other = read(tmp_path).group_by("v").tumbling(10).agg(n=cz.count())
+    with pytest.raises(StreamError, match="that speaks of id = 1, which it has not any more"):
+        query(tmp_path, other, on_change="rebuild", final_rows="new_generation")
+
+
+class Ticking:
+    """A clock that goes on by so much whenever it is looked at."""
+
+    def __init__(self, *, start, step):
+        self.now, self.step = start, step
+
+    def __call__(self):
+        self.now += self.step
+        return self.now
+
+
+def clocked(folder, policy):
+    return cz.read.parquet(folder / "in", time="t", punctuate=policy, name="in", batch_size=5)
+
+
+@pytest.mark.parametrize("steps", [None, 4, 9])
+@pytest.mark.parametrize("step", [2, 5, 9])
+def test_the_clock_reads_again_what_it_read_first(step, steps, tmp_path, monkeypatch):
+    monkeypatch.setattr(Reader, "clock", Ticking(start=0, step=step))
+    policy = Policy(beat="1us", clock_lag=6, lag=4, closes=False)
+    for number in range(3):
+        put(tmp_path, number, step)
+    plain = clocked(tmp_path, policy)
+    made = query(tmp_path, plain)
+    if steps is None:
+        made.run()
+    for _ in range(steps or 0):
+        made.step()
+    made.save()
+    made.close()
+    entered = [(le, row) for le, _, row in history_of(tmp_path, plain).rows()]
+    counts = plain.group_by("id").tumbling(10).agg(n=cz.count())
+    query(tmp_path, counts, on_change="rebuild", final_rows="new_generation").close()
+    hoped = Counter((le // 10 * 10, row[0]) for le, row in entered)
+    assert {(le, row[0]): row[1] for le, _, row in history_of(tmp_path, counts).rows()} == hoped and hoped
+    put(tmp_path, 3, step)
+    query(tmp_path, counts).run()
+    then = history_of(tmp_path, counts)
+    query(tmp_path, counts.where(col("n") > 0), on_change="rebuild").run()
+    assert history_of(tmp_path, counts) == then
+
+
+def test_rows_have_the_time_of_arrival_that_they_had_first(tmp_path, monkeypatch):
+    monkeypatch.setattr(Reader, "clock", Ticking(start=0, step=7))
+    for number in range(2):
+        put(tmp_path, number, 4)
+    arrival = cz.ingestion_time(every="1us")
+    plain = cz.read.parquet(tmp_path / "in", time=arrival, name="in", batch_size=5).select("id", "v")
+    made = query(tmp_path, plain)
+    for _ in range(6):
+        made.step()
+    made.run()
+    entered = [(le, row) for le, _, row in history_of(tmp_path, plain).rows()]
+    assert len({le for le, _ in entered}) > 2
+    counts = plain.group_by("id").tumbling("10us").agg(n=cz.count())
+    query(tmp_path, counts, on_change="rebuild", final_rows="new_generation").close()
+    hoped = Counter((le // 10 * 10, row[0]) for le, row in entered)
+    assert {(le, row[0]): row[1] for le, _, row in history_of(tmp_path, counts).rows()} == hoped
+
+
+def test_readings_between_which_nothing_was_read_are_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(Reader, "clock", Ticking(start=0, step=3))
+    put(tmp_path, 0, 1)
+    made = query(tmp_path, clocked(tmp_path, Policy(beat="1us", clock_lag=6, lag=4, closes=False)))
+    made.run()
+    reader = made.parts.readers["in"]
+    for _ in range(5):
+        reader.pass_over()
+    places = [tuple(entry["at"]["in"].items()) for entry in made._entered.entries]
+    assert len(places) == len(set(places)) > 1
+
+
+def test_a_clock_that_was_not_there_is_not_rebuilt(tmp_path, monkeypatch):
+    monkeypatch.setattr(Reader, "clock", Ticking(start=0, step=3))
+    stopped(tmp_path, 3)
+    policy = Policy(beat="1us", clock_lag=6, lag=4, closes=False)
+    later = clocked(tmp_path, policy).where(col("v") > 2).group_by("id").tumbling(10).agg(n=cz.count())
+    with pytest.raises(StreamError, match="goes by a clock, whose readings are not kept"):
+        query(tmp_path, later, on_change="rebuild")
 
 
 def test_items_that_wait_between_steps_go_to_no_other_steps(tmp_path):

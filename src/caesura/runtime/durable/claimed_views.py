@@ -221,7 +221,7 @@ class _Rebuild:
         assert folder.last is not None
         nodes, then = prune(folder.nodes), folder.last.claim
         query = Query(nodes, claims=Tokens(every=NEVER, saves=True, release="consistent"))
-        if why := unrepeatable_parts(query.parts, {}):
+        if why := unrepeatable_parts(query.parts):
             raise StreamError(
                 f"what the pipeline has claimed cannot be rebuilt: {why}.", remedy="Write into a new folder."
             )

@@ -12,6 +12,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
+from functools import partial
 
 import pyarrow as pa
 
@@ -23,11 +24,14 @@ from caesura.io.places.lease import Lease
 from caesura.io.sinks.protocol import Sink, TableSink
 from caesura.io.sources.protocol import Offsets
 from caesura.plan import Duration, Node, Speculate
+from caesura.punctuation import Punctuation
 from caesura.runtime.durable.change import OnChange, PlanChange, carried_offsets, check_choices, steps_of
 from caesura.runtime.durable.corrections import FinalRows, forms_of
 from caesura.runtime.durable.delivery import Delivery, TakenOutput
+from caesura.runtime.durable.entered import EnteredLog, Position
 from caesura.runtime.durable.manifest import Manifests, SavedEpoch
 from caesura.runtime.durable.rebuild import (
+    CONSUMER,
     GivenOutput,
     ReadAgain,
     columns_of,
@@ -37,7 +41,7 @@ from caesura.runtime.durable.rebuild import (
 )
 from caesura.runtime.graph.rejected import late_tables
 from caesura.runtime.graph.schedule import Schedule, ScheduleName
-from caesura.runtime.graph.source_reader import lanes_of
+from caesura.runtime.graph.source_reader import CLOCK
 from caesura.runtime.metrics.plan_shape import shape_of_query
 from caesura.runtime.metrics.saved_status import IN_A_PROCESS, save_shape, save_status
 from caesura.runtime.metrics.served import timed
@@ -86,6 +90,7 @@ class DurableQuery(Query):
         for reader in self.parts.readers.values():
             reader.ends = not reader.grows
         self._every, self._now = every, now
+        self._taking_down = False
         self._manifests = Manifests(checkpoint.reach())
         self._lease = Lease.take(checkpoint, take_over=take_over)
         self._saved_at = now()
@@ -94,6 +99,7 @@ class DurableQuery(Query):
         self._delivery = Delivery(self._sink, self.outputs, checkpoint)
         self._checkpoint = checkpoint
         self._ring, self._taken_in = ring, TakenIn()
+        self._entered = EnteredLog()
         self._go_on(checkpoint, on_change, final_rows)
         if ring is not None:
             labels = {cell.node.fingerprint: cell.label for cell in self.graph.cells}
@@ -129,12 +135,15 @@ class DurableQuery(Query):
             {cell.node.fingerprint: cell.label for cell in cells},
             tag=f"-{self._last.start}",
         )
+        saved = self._log.load(self._last.state) if self._last.state else {}
+        self._entered.restore(saved, spoken=_spoken(saved))
         if changed and on_change == "rebuild":
-            self._rebuild(final_rows)
+            self._rebuild(saved, final_rows)
         else:
-            if self._last.state:
-                self.restore(self._carried(self._log.load(self._last.state)))
+            if saved:
+                self.restore(self._carried(saved))
             self._delivery.begin(self._last)
+        self._take_down()
         version, forms = self._last.version + changed, forms_of(self.outputs)
         self._last = replace(
             self._last, plan=plan, steps=steps, version=version, columns=columns_of(self.outputs), forms=forms
@@ -151,24 +160,48 @@ class DurableQuery(Query):
         dropped = [step.before for step in self.change.steps if step.fate == "dropped"]
         if not dropped and all(then == now for then, now in names.items()):
             return chunks
+        self._entered.carry(names)
         return carried_offsets(self._log.carry(names, dropped), names)
 
-    def _rebuild(self, final_rows: FinalRows) -> None:
+    def _take_down(self) -> None:
+        """Notes from here on what enters besides rows; a clock that comes later was not there before."""
+        for label, reader in self.parts.readers.items():
+            if reader.node.heartbeat is not None and reader.offsets and not reader.clock:
+                self._entered.whole = False
+            reader.on_reading = partial(self._note_clock, label)
+        self._taking_down = True
+
+    def _note_clock(self, label: str, reading: int) -> None:
+        self._entered.clock(self._stand(label), reading)
+
+    def _stand(self, *labels: str) -> dict[str, dict[str, int]]:
+        """Where sources stand."""
+        readers = self.parts.readers
+        return {one: {str(lane): at for lane, at in readers[one].offsets.items()} for one in labels}
+
+    def _send_feedback(self, output: str, message: Punctuation) -> None:
+        if self._taking_down:
+            self._entered.feedback(self._stand(*self.parts.readers), output, message)
+        super()._send_feedback(output, message)
+
+    def _rebuild(self, chunks: dict[str, bytes], final_rows: FinalRows) -> None:
         """Reads the sources again up to where they were read, and gives what corrects the output."""
-        chunks = self._log.load(self._last.state) if self._last.state else {}
         before = GivenOutput(self._last.columns, self._last.forms, self._last.generation)
-        refuse_assembled(self.parts, self._sink, before, chunks, final_rows)
+        positions = SavedJson("offsets").read(chunks) or {}
+        self._entered.carry(self.change.renamed)
+        names = {now: then for then, now in self.change.renamed.items()}
+        again = {
+            label: ReadAgain(reader, positions.get(names.get(label, label), {}))
+            for label, reader in self.parts.readers.items()
+        }
+        refuse_assembled(self.parts, self._sink, before, again, final_rows, self._entered)
         self._delivery.begin(self._last)
         self._log.clear()
-        positions = SavedJson("offsets").read(chunks) or {}
-        names = {now: then for then, now in self.change.renamed.items()}
-        again = [
-            ReadAgain(reader, positions.get(names.get(label, label), {}))
-            for label, reader in self.parts.readers.items()
-        ]
-        self._read_again([positions.get(names.get(label, label), {}) for label in self.parts.readers])
-        for some in again:
+        self._read_again(again)
+        for some in again.values():
             some.check()
+        self.consumer.restore(chunks)
+        self._entered.begin_anew()
         self.runner.close()
         assert isinstance(self._sink, TableSink)
         items = {name: list(self._taps[name]) for name in self.outputs}
@@ -180,15 +213,38 @@ class DurableQuery(Query):
         for name, corrections in pages.items():
             self._taps[name][:] = corrections
 
-    def _read_again(self, positions: list[Mapping[str, int]]) -> None:
+    def _read_again(self, again: Mapping[str, ReadAgain]) -> None:
         """Lets the sources give once more what they gave; a terminal sees how far that is."""
         tell, onlookers = teller(), list(self.runner.onlookers)
         if tell is not None:
-            total = sum(end for position in positions for end in lanes_of(position).values())
+            total = sum(some.rows for some in again.values())
             self.runner.onlookers.append(WaitingLine(self, tell, "reading again", total))
-        self.runner.replay()
+        self._let_in_again(again)
         self.runner.rest()
         self.runner.onlookers[:] = onlookers
+
+    def _let_in_again(self, again: Mapping[str, ReadAgain]) -> None:
+        """Reads what was read, and lets in where it came first what entered besides."""
+
+        def read_to(at: Position) -> None:
+            for label, some in again.items():
+                if label in at:
+                    some.read_to(at[label])
+            self.runner.replay()
+
+        for some in again.values():
+            some.read_to({})
+        for entry in self._entered.again(read_to):
+            if "message" in entry:
+                super()._send_feedback(entry["output"], Punctuation.from_json(entry["message"]))
+                self.runner.deliver()
+            for label in entry["at"] if "clock" in entry else ():
+                if label in again and again[label].reader.node.heartbeat is not None:
+                    reader = again[label].reader
+                    reader.cell.send(reader.clock_reads(entry["clock"]))
+        for some in again.values():
+            some.read_to(None)
+        self.runner.replay()
 
     def feed(self, label: str, item: Item) -> None:
         """As a query without a checkpoint takes it; recorded, where that was asked for."""
@@ -294,7 +350,7 @@ class DurableQuery(Query):
         self.ports.deliver()  # what that gives belongs to this epoch
         output = {name: super(DurableQuery, self).take(name) for name in self.outputs}
         late = super().late()  # before the snapshot, which holds late rows that nobody took
-        chunks = self.snapshot()
+        chunks = self.snapshot() | self._entered.snapshot()
         self._saved_at = self._now()
         if not whole and not chunks and not late and not any(output.values()):
             return self._last.number
@@ -398,3 +454,9 @@ class DurableQuery(Query):
             f"what comes out goes to the sink, and {what}() has none of it.",
             remedy="Read what the sink has; or make the query without sink=.",
         )
+
+
+def _spoken(chunks: Mapping[str, bytes]) -> bool:
+    """Whether a consumer has spoken, or a clock was read, by the time that state was saved."""
+    positions = SavedJson("offsets").read(chunks) or {}
+    return CONSUMER in chunks or any(CLOCK in position for position in positions.values())

@@ -19,15 +19,19 @@ from caesura.events import Item, Page
 from caesura.fixpoint.node import Fixpoint
 from caesura.io.sinks.protocol import Sink, TableSink
 from caesura.io.sources.source import Source
-from caesura.plan import NOTHING_NOW, Node, SourceBatch, SourceNode, walk
+from caesura.plan import NOTHING_NOW, Node, SourceBatch, walk
+from caesura.punctuation import Punctuation
 from caesura.runtime.durable.corrections import FinalRows, correction, form_of, settle
-from caesura.runtime.graph.source_reader import SourceReader, check_passed, lanes_of
+from caesura.runtime.durable.entered import EnteredLog
+from caesura.runtime.feedback.consumer import fits
+from caesura.runtime.graph.source_reader import CLOCK, SourceReader, check_passed, lanes_of
 
 if TYPE_CHECKING:
     from caesura.runtime.query.assembly import Assembly
 
 CONSUMER = "standing_feedback"
 """The chunk that holds what a consumer has said."""
+NOTHING: Mapping[str, ReadAgain] = {}
 NEW = "Start with a new checkpoint and a new sink."
 
 
@@ -37,23 +41,43 @@ def columns_of(outputs: Mapping[str, Node]) -> dict[str, str]:
 
 
 def refuse_assembled(
-    parts: Assembly, sink: Sink, before: GivenOutput, chunks: Mapping[str, bytes], final_rows: FinalRows
+    parts: Assembly,
+    sink: Sink,
+    before: GivenOutput,
+    again: Mapping[str, ReadAgain],
+    final_rows: FinalRows,
+    entered: EnteredLog,
 ) -> None:
     """Refuses a plan in this process whose past cannot be made again, or whose output cannot be corrected."""
-    refuse_rebuilding(parts.outputs, sink, before, final_rows, unrepeatable_parts(parts, chunks))
+    refuse_rebuilding(parts.outputs, sink, before, final_rows, unrepeatable_parts(parts, again, entered))
 
 
-def unrepeatable_parts(parts: Assembly, chunks: Mapping[str, bytes]) -> str:
+def unrepeatable_parts(
+    parts: Assembly, again: Mapping[str, ReadAgain] = NOTHING, entered: EnteredLog | None = None
+) -> str:
     """Why what a query in this process has read cannot be read once more; empty where it can."""
     why = cut_loop(parts.outputs)
     if parts.inputs:
         why = f"'{next(iter(parts.inputs))}' is fed by hand"
-    for reader in parts.readers.values():
+    for label, reader in parts.readers.items():
         if isinstance(reader.node, Source):
-            why = why or unrepeatable(reader.node)
-    if CONSUMER in chunks:
-        why = why or "feedback has kept rows from it, and is not repeated"
+            kept = entered is not None and entered.whole and again[label].read_with_clock
+            why = why or unrepeatable(reader.node, clock=kept)
+    if entered is not None:
+        why = why or _unheard(parts, entered)
     return why
+
+
+def _unheard(parts: Assembly, entered: EnteredLog) -> str:
+    """Why feedback that was given cannot be given again; empty where it can."""
+    if not entered.whole:
+        return "what its consumer has said, or its clock has read, was not kept from the beginning"
+    for entry in entered.entries:
+        if "message" in entry:
+            output, pattern = entry["output"], Punctuation.from_json(entry["message"]).pattern
+            if output not in parts.outputs or not fits(pattern, parts.outputs[output].schema):
+                return f"feedback was given on '{output}' that speaks of {pattern}, which it has not any more"
+    return ""
 
 
 def cut_loop(outputs: Mapping[str, Node]) -> str:
@@ -86,9 +110,12 @@ def refuse_columns(why: str) -> None:
         )
 
 
-def unrepeatable(source: Source) -> str:
-    """Why the rows of a source cannot be read once more; empty where they can."""
-    if source.stamped or source.heartbeat is not None:
+def unrepeatable(source: Source, *, clock: bool = False) -> str:
+    """Why the rows of a source cannot be read once more; empty where they can.
+
+    ``clock``: readings of the clock that it goes by are kept.
+    """
+    if not clock and (source.stamped or source.heartbeat is not None):
         return f"'{source.step}' goes by a clock, whose readings are not kept"
     reason = source.reader.cannot_replay()
     return f"of '{source.step}', {reason}" if reason else ""
@@ -101,28 +128,52 @@ class ReadAgain:
     """
 
     def __init__(self, reader: SourceReader, position: Mapping[str, int], *, over: bool = False) -> None:
-        self._reader, self._position = reader, position
+        self.reader, self._position = reader, position
         self._ends = {lane: at for lane, at in lanes_of(position).items() if at}
-        reader.replay(_up_to(reader.node, self._ends, over=over))
+        self._now: dict[int, int] | None = None
+        """Up to where it may read now; None for all of it."""
+        self._over = over
+        reader.clock_stands = True
+        reader.replay(self._up_to())
+
+    def read_to(self, lanes: Mapping[str, int] | None) -> None:
+        """Lets it read up to some offsets of its lanes; None for all that was read."""
+        self._now = None if lanes is None else {int(lane): at for lane, at in lanes.items() if at}
+
+    def _up_to(self) -> Iterator[SourceBatch]:
+        source, done = self.reader.node, dict[int, int]()
+        while True:
+            ends = self._ends if self._now is None else self._now
+            if isinstance(source, Source) and any(done.get(lane, 0) < at for lane, at in ends.items()):
+                yield from source.read_between(done, ends)
+                done = {**done, **ends}
+            elif self._over and self._now is None:
+                return
+            else:
+                yield NOTHING_NOW
+
+    @property
+    def rows(self) -> int:
+        """How many rows were read."""
+        return sum(self._ends.values())
+
+    @property
+    def read_with_clock(self) -> bool:
+        """Whether the clock was read along with its rows, or it has none."""
+        return CLOCK in self._position or not self._ends
 
     def check(self) -> None:
         """Refuses where it did not give all of that."""
         for lane, end in self._ends.items():
-            if (got := self._reader.offsets.get(lane, 0)) != end:
+            if (got := self.reader.offsets.get(lane, 0)) != end:
                 raise StreamError(
-                    f"'{self._reader.node.step}' was read up to row {end}, and has {got} rows now: no prefix "
+                    f"'{self.reader.node.step}' was read up to row {end}, and has {got} rows now: no prefix "
                     f"beyond row {got} can be read again.",
                     remedy="Put back what was read; or start with a new checkpoint and a new sink.",
                 )
-        if isinstance(self._reader.node, Source):
-            check_passed(self._reader.node, self._position)
-
-
-def _up_to(source: SourceNode, ends: Mapping[int, int], *, over: bool) -> Iterator[SourceBatch]:
-    if ends and isinstance(source, Source):
-        yield from source.read_between({}, ends)
-    while not over:
-        yield NOTHING_NOW
+        if isinstance(self.reader.node, Source):
+            check_passed(self.reader.node, self._position)
+        self.reader.clock_stands = False
 
 
 def corrected(

@@ -56,6 +56,10 @@ class SourceReader:
         self._ended = False
         self.clock = 0
         """The last reading of the clock that entered."""
+        self.on_reading: Callable[[int], None] | None = None
+        """Told of every reading that enters, where that is taken down."""
+        self.clock_stands = False
+        """Whether the clock is not looked at: readings that were taken down come instead."""
         self._passed: Mapping[str, int] = {}
         """What the source said of the rows before its offsets, where it was left."""
         self.pruning: Pruning | None = None
@@ -218,11 +222,17 @@ class SourceReader:
     def clock_items(self) -> list[Item]:
         """What enters because of the clock, where a policy asks for it."""
         period = self.node.heartbeat
-        if period is None:
+        if period is None or self.clock_stands:
             return []
         now = self._now()
         if now < self.clock + period:
             return []
+        if self.on_reading is not None:
+            self.on_reading(now)
+        return self.clock_reads(now)
+
+    def clock_reads(self, now: int) -> list[Item]:
+        """What enters because the clock reads so."""
         self.clock = now
         return self.cell.guarded(self.ingress.on_clock, now)
 
