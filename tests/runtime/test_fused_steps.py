@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -172,6 +173,20 @@ def test_a_page_over_too_many_windows_does_not_fit() -> None:
     places = Places()
     le = np.arange(1000)
     assert places.place(None, np.zeros(1000, np.int64), le, NO_ROWS, 0, 1, NO_ROWS) == UNFIT
+
+
+@pytest.mark.parametrize("span", [3, 60, 127])
+def test_room_for_windows_is_made_when_they_come(span: int) -> None:
+    places, random = Places(), np.random.default_rng(span)
+    for windows in (2, span, 5):
+        keys, le = random.integers(0, 9, 4000), np.sort(random.integers(0, 10 * windows, 4000))
+        if places.place(None, keys, le, NO_ROWS, 0, 10, NO_ROWS):
+            unknown = keys[places.unknown]
+            places.learn(unknown, places.groups + np.arange(len(unknown)), places.groups + len(unknown))
+            key_of = dict(enumerate(unknown.tolist()))
+            assert places.place(None, keys, le, NO_ROWS, 0, 10, NO_ROWS) == 0
+        found = {(key_of[g], w): n for g, w, n in zip(*(a.tolist() for a in places.found()), strict=True)}
+        assert found == Counter(zip(keys.tolist(), (le // 10).tolist(), strict=True))
 
 
 def test_keys_of_a_page_that_did_not_fit_are_not_taken_for_known() -> None:

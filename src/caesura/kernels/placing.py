@@ -22,11 +22,13 @@ from caesura.punctuation import INFINITY, MIN_TIME
 
 NO_ROWS: I64 = np.zeros(0, np.int64)
 UNKNOWN, ASKED = -1, -2
-UNFIT, NO_ROOM = -1, -2
-"""A row that the pass is not made for; a key that is beyond the table."""
+UNFIT, NO_ROOM, NO_WINDOW = -1, -2, -3
+"""A row that the pass is not made for; a key beyond the table; more windows than there is room for."""
 MAX_WINDOWS = 128
 """Of a page; windows are looked for one by one when rows change from one to another."""
 MAX_CELLS = 1 << 20
+FEW_WINDOWS = 4
+"""Room is made for so many at first, or as many cells as a page has rows; clearing more would cost time."""
 
 
 @kernel
@@ -67,7 +69,7 @@ def place_rows(
                 at -= 1
             if at < 0:
                 if known == len(windows):
-                    return UNFIT
+                    return NO_WINDOW
                 windows[known] = number
                 at = known
                 known += 1
@@ -117,8 +119,9 @@ class Places:
         """
         if len(self._unknown) < len(le):
             self._unknown = np.empty(len(le), np.int64)
-        windows = self._windows[: max(1, MAX_CELLS // max(1, self.groups))]
+        most = self._most_windows
         while True:
+            windows = self._windows[: min(most, len(self._counts) // self.groups) if self.groups else most]
             self.missing = place_rows(
                 NO_ROWS if rows is None else rows, rows is None, frozen(keys), frozen(le), frozen(re),
                 offset, every, self._group_of, self.groups, windows, self._counts, self._used,
@@ -128,6 +131,9 @@ class Places:
                 self._counts.fill(0)
             if self.missing < 0:
                 self._group_of[self._group_of == ASKED] = UNKNOWN  # nobody will be asked
+            if self.missing == NO_WINDOW and len(windows) < most:
+                self._make_room(4 * len(windows))
+                continue
             if self.missing != NO_ROOM or len(self._group_of) == MAX_SMALL:
                 return max(self.missing, UNFIT)
             grown = np.full(min(MAX_SMALL, 16 * len(self._group_of)), UNKNOWN, np.int64)
@@ -153,7 +159,15 @@ class Places:
         """Takes the groups of some keys; there are so many groups now."""
         self._group_of[keys] = groups
         self.groups = count
-        room = min(MAX_WINDOWS * count, max(MAX_CELLS, count))
+        self._make_room(max(FEW_WINDOWS, int(self._seen[0]), len(self._unknown) // max(1, count)))
+
+    @property
+    def _most_windows(self) -> int:
+        return min(MAX_WINDOWS, max(1, MAX_CELLS // max(1, self.groups)))
+
+    def _make_room(self, windows: int) -> None:
+        """Makes cells for so many windows of all groups, and some more."""
+        room = min(windows, self._most_windows) * self.groups
         if len(self._counts) < room:
             self._counts, self._used = np.zeros(2 * room, np.int64), np.empty(2 * room, np.int64)
 
