@@ -22,7 +22,9 @@ from caesura.io.ingress.policy import Policy
 from caesura.io.places import Place
 from caesura.io.sinks.rows import changed_page
 from caesura.io.sources.protocol import Reader
+from caesura.plan.prune import prune
 from caesura.punctuation import Punctuation
+from caesura.runtime.durable.query import DurableQuery
 from caesura.runtime.query.query import Query
 from caesura.runtime.query.result import delivered
 from caesura.runtime.sinks.parquet import ParquetSink
@@ -514,6 +516,28 @@ def test_a_column_more_in_the_input_goes_on_and_can_be_read(tmp_path):
     alone = summed.query(checkpoint=f"memory://{uuid.uuid4().hex}", every="1h")
     alone.run()
     assert held(tmp_path, "old") == History.of(alone.take("out"), SCHEMA)
+
+
+def test_an_output_more_has_the_history_of_all_input(tmp_path):
+    for number in range(3):
+        put(tmp_path, number, 6)
+    nodes = {name: PLANS[name](tmp_path).node for name in ("old", "size")}
+
+    def durable(*names, **options):
+        place = Place.of(tmp_path / "cp").absolute()
+        sink = ParquetSink(str(tmp_path / "out"))
+        outputs = prune({name: nodes[name] for name in names})
+        return DurableQuery(outputs, checkpoint=place, sink=sink, every=3600.0, **options)
+
+    durable("old").run()
+    with pytest.raises(StreamError, match="belongs to another plan"):
+        durable("old", "size")
+    durable("old", "size", on_change="rebuild").run()
+    sink = ParquetSink(str(tmp_path / "out"))
+    sink.open(nodes)
+    for name, node in nodes.items():
+        rows = changed_page(sink.read_back(name), node.schema, node.time)
+        assert History.of([rows], node.schema) == wanted(tmp_path, name)
 
 
 def test_a_source_more_is_read_from_its_beginning(tmp_path):

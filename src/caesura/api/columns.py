@@ -17,6 +17,7 @@ from typing import Any
 
 from caesura.errors import PlanError
 from caesura.expr import Expr, name_of
+from caesura.misuse import shown
 from caesura.ops.aggregate.kinds import Aggregate
 from caesura.plan import here
 from caesura.udm import Use
@@ -33,6 +34,12 @@ def outputs(
     """The columns that a step computes, in order, and its options."""
     called = {name: value for name, value in options.items() if isinstance(value, Output)}
     rest = {name: value for name, value in options.items() if name not in called}
+    if not isinstance(skewed := rest.get("skewed", False), bool):
+        raise PlanError(
+            f"skewed={shown(skewed)} is neither True nor False.",
+            remedy="Write skewed=True to spread keys with most of the rows over all buckets; a column of "
+            "that name is an aggregate, skewed=cz.count().",
+        ).at(step, here())
     if rest.get("name"):
         warnings.warn(
             f"{step}(name=...) will be a column: name the step with .named({rest['name']!r}) behind it",
