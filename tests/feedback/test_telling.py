@@ -61,11 +61,11 @@ def test_every_word_reaches_the_query_and_what_stands_is_listed(tmp_path: Path) 
     assert said(tmp_path, "withdraw", "#1") == ["#2 desired: id = 2", "#3 assumed: id = 0"]
     heard = [str(m) for packet in messages(tmp_path) if packet.bucket == 0 for m in packet.items]
     assert heard == [
-        "assumed: id = 1 (standing True)",
-        "desired: id = 2 (standing True)",
+        "assumed: id = 1 (standing)",
+        "desired: id = 2 (standing)",
         "demanded: *",
-        "assumed: id = 0 (standing True)",
-        "assumed: id = 1 (standing True) (withdrawn True)",
+        "assumed: id = 0 (standing)",
+        "assumed: id = 1 (standing) (withdrawn)",
     ]
 
 

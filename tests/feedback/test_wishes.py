@@ -52,7 +52,7 @@ def test_a_wish_climbs_through_what_it_cannot_say_exactly() -> None:
     plan = stream(id="int", v="int").select("id", w=cz.col("v") * 2)
     query = plan.query()
     query.desire(Pattern(id=3, w=8))
-    assert [str(m) for m in query.upstream_feedback("a")] == ["desired: id = 3 (standing True)"]
+    assert [str(m) for m in query.upstream_feedback("a")] == ["desired: id = 3 (standing)"]
 
 
 BLOCKED: dict[str, Stream] = {

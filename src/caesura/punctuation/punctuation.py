@@ -76,7 +76,7 @@ class Punctuation:
         return dict(self.note).get(name)
 
     def __str__(self) -> str:
-        notes = "".join(f" ({name} {content})" for name, content in self.note)
+        notes = "".join(f" ({name})" if said is True else f" ({name} {said})" for name, said in self.note)
         return f"{self.intent}: {self.pattern}{notes}"
 
     def to_json(self) -> dict[str, Any]:

@@ -289,7 +289,7 @@ class Query(Closing):
         >>> query = clicks.where("page > 0").query()
         >>> _ = query.assume(cz.col("page") == 4)
         >>> print(*query.upstream_feedback("clicks"))
-        assumed: page = 4 (standing True)
+        assumed: page = 4 (standing)
         """
         return self.ports.upstream(label)
 
