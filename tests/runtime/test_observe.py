@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from decimal import Context, Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +23,7 @@ from caesura.plan import Properties
 from caesura.plan.tally import Tally
 from caesura.runtime.metrics.families import QueryMetrics
 from caesura.runtime.metrics.figures import Figures
+from caesura.runtime.metrics.status import log_epoch
 from caesura.runtime.query.query import Query
 
 SCHEMA = pa.schema([("n", pa.int64()), ("x", pa.float64()), ("d", pa.decimal128(20, 2))])
@@ -179,3 +181,26 @@ def test_the_greatest_of_rows_that_may_be_taken_back_is_refused() -> None:
     with pytest.raises(PlanError, match="rows here may be taken back"):
         _node(quantities={"top": cz.max("n")})
     assert _node(quantities={"top": cz.max("n")}, insert_only=True).describe() == "top = max(n)"
+
+
+def test_the_log_names_query_epoch_and_step(caplog: pytest.LogCaptureFixture) -> None:
+    query = cz.from_rows([{"ts": 1, "v": 4}], time="ts").where("v > 1").query()
+    query.run()
+    with caplog.at_level("DEBUG", "caesura.epochs"):
+        log_epoch(query.status(), 3, 0.5, "speeds")
+    (told,) = [vars(record) for record in caplog.records if hasattr(record, "step")]
+    assert (told["query"], told["epoch"], told["step"]) == ("speeds", 3, "where")
+    assert (told["rows_in"], told["rows_out"]) == (1, 1)
+    caplog.clear()
+    with caplog.at_level("INFO", "caesura.epochs"):
+        log_epoch(query.status(), 3, 0.5, "speeds")
+    assert len(caplog.records) == 1
+
+
+def test_an_epoch_that_is_saved_names_its_steps_too(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    stream = cz.from_rows([{"ts": 1, "v": 4}], time="ts").where("v > 1")
+    with caplog.at_level("DEBUG", "caesura"), stream.query(checkpoint=tmp_path) as query:
+        query.run()
+    told = [vars(record) for record in caplog.records if hasattr(record, "step")]
+    assert told and {one["step"] for one in told} == {"where"}
+    assert all("query" in one and "epoch" in one for one in told)

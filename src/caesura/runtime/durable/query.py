@@ -45,7 +45,7 @@ from caesura.runtime.graph.source_reader import CLOCK
 from caesura.runtime.metrics.plan_shape import shape_of_query
 from caesura.runtime.metrics.saved_status import IN_A_PROCESS, save_shape, save_status
 from caesura.runtime.metrics.served import timed
-from caesura.runtime.metrics.status import Board
+from caesura.runtime.metrics.status import Board, log_steps
 from caesura.runtime.metrics.waiting_line import WaitingLine
 from caesura.runtime.query.pipelines import StateLog
 from caesura.runtime.query.query import Query
@@ -367,6 +367,8 @@ class DurableQuery(Query):
             self._ring.sweep()
         self._tell(number, self._now() - began)
         log.info("epoch %d saved", number, extra={"query": made.query, "epoch": number})
+        if log.isEnabledFor(logging.DEBUG):
+            log_steps(self.status(), number, made.query)
         for reader in self.parts.readers.values():
             reader.saved()
         return number

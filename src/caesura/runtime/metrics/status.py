@@ -234,6 +234,21 @@ def log_epoch(status: Status, epoch: int, seconds: float, query: str) -> None:
     late = sum(source.late for source in status.sources.values())
     facts = {"query": query, "epoch": epoch, "rows": rows, "late": late, "seconds": round(seconds, 3)}
     log.info("epoch %d written: %d rows read so far, %d late", epoch, rows, late, extra=facts)
+    if log.isEnabledFor(logging.DEBUG):
+        log_steps(status, epoch, query)
+
+
+def log_steps(status: Status, epoch: int, query: str) -> None:
+    """A line in the log for each step, behind an epoch."""
+    for name, step in status.steps.items():
+        facts: dict[str, Any] = {
+            "rows_in": step.rows_in,
+            "rows_out": step.rows_out,
+            "state_rows": step.state_rows,
+        }
+        facts |= {"lag": status.lag(name), "held_by": step.held_by}
+        named = {"query": query, "epoch": epoch, "step": name, "stage": step.stage}
+        log.debug("step %s: %d rows in, %d out", name, step.rows_in, step.rows_out, extra={**named, **facts})
 
 
 class ReadRate:
