@@ -278,15 +278,9 @@ def _tens(rows: Stream) -> Stream:
 
 
 def claim(folder: Path, spark: Any, plan: str, **options: Any) -> None:
-    given = {
-        "path": folder / "out",
-        "checkpoint": folder / "cp",
-        "trigger": "available",
-        "files_per_epoch": 1,
-    }
-    cz.pipeline(**VIEWS[plan](folder)).start(
-        spark, allow_unbounded=True, trigger="available", **given, **options
-    ).wait()
+    given = {"path": folder / "out", "checkpoint": folder / "cp", "files_per_epoch": 1, **options}
+    pipeline = cz.pipeline(**VIEWS[plan](folder))
+    pipeline.start(spark, allow_unbounded=True, trigger="available", **given).wait()
 
 
 def test_claims_of_a_rebuilt_pipeline_are_the_answers_of_its_plans(spark: Any, tmp_path: Path) -> None:
@@ -332,3 +326,10 @@ def test_claims_of_a_pipeline_that_went_on_from_here_name_both_plans(spark: Any,
     report = audit(tmp_path / "out", plan="stored")
     assert cz.read_claimed(tmp_path / "out").claim.plans == (3,)
     assert [f.right for f in report.findings if f.claim.plan == 3] == [True, True], str(report)
+
+
+def test_a_query_that_takes_feedback_and_has_heard_none_is_rebuilt(spark: Any, tmp_path: Path) -> None:
+    put(tmp_path, 0)
+    run(tmp_path, spark, "old", feedback=True)
+    run(tmp_path, spark, "size", feedback=True, on_change="rebuild")
+    assert held(tmp_path, "size") == wanted(tmp_path, "size")

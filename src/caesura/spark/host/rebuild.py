@@ -91,7 +91,8 @@ def begin_rebuild(
         (folder / "metadata").put((part.folder / "metadata").read_bytes())
     epoch = _last_whole(part, sink, list(then["columns"]))
     if epoch >= 0:
-        _begin_with(part.folder, epoch, folder, _places(then, now, change, job), now["partitions"])
+        places = _places(then, now, change, job)
+        _begin_with(part.folder, epoch, folder, places, now["partitions"], loop=bool(job.loop))
         check_first_read(folder, job)
     return SparkPart(part.checkpoint, folder, made[FIRST], made)
 
@@ -113,8 +114,13 @@ def _places(then: SavedPlan, now: SavedPlan, change: PlanChange, job: Job) -> li
     return [before.get(labels[source.fingerprint]) for source in job.stages.sources]
 
 
-def _begin_with(before: Place, epoch: int, folder: Place, places: list[int | None], partitions: int) -> None:
-    """Spark's logs of the new folder: as far as the old plan had read, and nothing committed."""
+def _begin_with(
+    before: Place, epoch: int, folder: Place, places: list[int | None], partitions: int, *, loop: bool
+) -> None:
+    """Spark's logs of the new folder: as far as the old plan had read, and nothing committed.
+
+    A loop log is a source of the query too, behind the others, and begins empty.
+    """
     file = before / "offsets" / str(epoch)
     version, head, *entries = file.read_text().splitlines()
     entries = [entry for entry in entries if not of_ours(entry)]
@@ -124,7 +130,7 @@ def _begin_with(before: Place, epoch: int, folder: Place, places: list[int | Non
         if was is not None:
             for log in (before / "sources" / str(was)).files():
                 (folder / "sources" / str(place) / log.name).put(log.read_bytes())
-    lines = ["-" if was is None else entries[was] for was in places]
+    lines = ["-" if was is None else entries[was] for was in places] + ["-"] * loop
     (folder / "offsets" / "0").put("\n".join([version, json.dumps(about), *lines]).encode())
 
 
