@@ -13,6 +13,7 @@ from local_s3 import BUCKET, Server
 from topics import Topic
 
 from caesura.io.places import objects
+from caesura.io.places.lease import BEATING
 
 
 @pytest.fixture(scope="session")
@@ -54,6 +55,8 @@ def bucket(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         monkeypatch.setenv(name, value)
     objects._opened.cache_clear()
     yield f"s3://{BUCKET}/{uuid.uuid4().hex}"
+    for lease in [*BEATING._leases]:  # one that beats on would open the store without the server's keys
+        lease.release()
     objects._opened.cache_clear()
 
 
