@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -15,7 +16,7 @@ import sys
 import time
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 SOURCES = Path(__file__).parents[2] / "src"
@@ -102,9 +103,12 @@ def wait_for(true: Callable[[], bool], seconds: float = PATIENCE) -> bool:
 
 
 def free_port() -> int:
-    with socket.socket() as some:
-        some.bind(("127.0.0.1", 0))
-        return int(some.getsockname()[1])
+    """A port that nobody has, below those that the system gives out by itself and may have given meanwhile."""
+    for port in random.Random().sample(range(20_000, 30_000), 100):
+        with socket.socket() as some, suppress(OSError):
+            some.bind(("127.0.0.1", port))
+            return port
+    raise NotRunError("a hundred ports are taken")
 
 
 @contextmanager
