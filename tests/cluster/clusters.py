@@ -103,7 +103,7 @@ def wait_for(true: Callable[[], bool], seconds: float = PATIENCE) -> bool:
 
 
 def free_port() -> int:
-    """A port that nobody has, below those that the system gives out by itself and may have given meanwhile."""
+    """A port that nobody has, below those that the system gives out by itself and may give meanwhile."""
     for port in random.Random().sample(range(20_000, 30_000), 100):
         with socket.socket() as some, suppress(OSError):
             some.bind(("127.0.0.1", port))
