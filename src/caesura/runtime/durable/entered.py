@@ -34,6 +34,8 @@ class EnteredLog:
         self.whole = True
         """Whether everything since the first row is in it; not in a checkpoint of an earlier version."""
         self._saved: dict[str, SavedJson] = {}
+        self._sealed = 0
+        """So many segments are saved and cannot change any more: an epoch does not look at them again."""
 
     def feedback(self, at: Position, output: str, message: Punctuation) -> None:
         """A message of the consumer."""
@@ -55,15 +57,19 @@ class EnteredLog:
     def snapshot(self) -> Chunks:
         """The chunks that have changed; none where the log is not whole, or empty."""
         chunks: Chunks = {}
-        for number in range(0, len(self.entries) if self.whole else 0, SEGMENT):
-            name = f"{HEAD}:{number // SEGMENT:06d}"
+        if not self.whole or not self.entries:
+            return chunks
+        last = (len(self.entries) - 1) // SEGMENT  # its last entry may be replaced
+        for number in range(self._sealed, last + 1):
+            name = f"{HEAD}:{number:06d}"
             saved = self._saved.setdefault(name, SavedJson(name))
-            chunks |= saved.changed(self.entries[number : number + SEGMENT])
+            chunks |= saved.changed(self.entries[number * SEGMENT : (number + 1) * SEGMENT])
+        self._sealed = last
         return chunks
 
     def restore(self, chunks: Mapping[str, bytes], *, spoken: bool) -> None:
         """Goes on with what was saved; ``spoken``: feedback was given, or a clock was read."""
-        self.entries = []
+        self.entries, self._sealed = [], 0
         for number in count():
             name = f"{HEAD}:{number:06d}"
             if name not in chunks:
@@ -74,12 +80,13 @@ class EnteredLog:
 
     def carry(self, names: Mapping[str, str]) -> None:
         """Takes other names of sources; what was said of one that is gone says nothing any more."""
+        self._sealed = 0
         for entry in self.entries:
             entry["at"] = {names.get(label, label): at for label, at in entry["at"].items()}
 
     def begin_anew(self) -> None:
         """Has the next snapshot hold everything."""
-        self._saved = {}
+        self._saved, self._sealed = {}, 0
 
     def again(self, read_to: Callable[[Position], None]) -> Iterator[dict[str, Any]]:
         """The entries, each when the sources were read as far as they were then."""
