@@ -84,6 +84,54 @@ def test_groups_go_forward_in_time_or_are_looked_at_again(
         assert History.of(out, node.schema) == History.from_rows(plain, node.schema), seed
 
 
+RUNNING = {name: asked for name, asked in SUMS.items() if name != "high"}
+"""What follows rows that go, too."""
+
+
+@pytest.mark.parametrize("odd", [0.0, 0.1, 0.5])
+@pytest.mark.parametrize("asked", [RUNNING, {"n": ("count", None)}, {"mean": ("avg", "v")}])
+def test_groups_go_forward_where_rows_end(asked: dict[str, Any], odd: float) -> None:
+    source = Input(label="in", payload=SCHEMA)
+    aggregates = tuple((name, Aggregate(kind, over and col(over))) for name, (kind, over) in asked.items())
+    for seed in range(examples(6)):
+        draw = random.Random(seed)
+        node = Alive(inputs=(source,), group=("k",), aggregates=aggregates)
+        operator, saved, out, live = node.operator(), {}, [], []
+        for turn in range(16):
+            items = []
+            for _ in range(draw.choice((1, 8, 30))):
+                ends = [i for i, (_, re, _) in enumerate(live) if re >= 10 * turn]
+                strange = draw.random() < odd
+                if not strange:
+                    ends = [i for i in ends if live[i][1] == INFINITY]
+                if ends and draw.random() < 0.6:
+                    le, re, row = live.pop(draw.choice(ends))
+                    new = max(le if strange else le + 1, 10 * turn) + draw.randrange(8 if strange else 1)
+                    items.append((le, re, new, row))
+                    live += [(le, new, row)] if new > le else []
+                else:
+                    le = 10 * turn + draw.randrange(9)
+                    until = draw.randrange(1, 30 if strange else 10 * turn + 11 - le)
+                    row = (
+                        draw.choice((0, 1, None)),
+                        draw.choice((1, 5, None)),
+                        draw.choice((0.5, 2.0)),
+                        Decimal(2**65),
+                    )
+                    live.append((le, draw.choice((INFINITY, le + until)), row))
+                    items.append((*live[-1][:2], NO_NEW_END, row))
+            le, re, new, payload = zip(*items, strict=True)
+            batch = pa.record_batch(list(zip(*payload, strict=True)), schema=SCHEMA)
+            out += operator.page(0, Page.of(batch, le=le, re=re, re_new=new))
+            if turn % 3 == 2:
+                operator.punctuation(0, Punctuation(Pattern.before(10 * turn + draw.randrange(11))))
+            if turn % 5 == 4:
+                operator = restored(operator, node.operator(), saved)
+        rows = [(le, re, dict(zip("kvfw", row, strict=True))) for le, re, row in live]
+        plain = [(le, re, tuple(p.values())) for le, re, p in oracles.alive(rows, ("k",), asked)]
+        assert History.of(out, node.schema) == History.from_rows(plain, node.schema), seed
+
+
 def test_groups_that_go_forward_are_not_looked_at_and_state_is_bounded_by_groups(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

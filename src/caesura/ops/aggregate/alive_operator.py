@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from caesura.events.columns import taken
 from caesura.events.ending import EndingRows
 from caesura.events.identity import plain_zeros
 from caesura.events.item import Item
+from caesura.events.nested import NO_MASK
 from caesura.events.page import Page, take_rows
 from caesura.events.referred import ReferredStore
 from caesura.events.rows import RowState
@@ -24,12 +26,12 @@ from caesura.kernels.sums import distinct, least_of
 from caesura.ops.aggregate.accumulators.along import AlongPoints, EnteringRows, PointSteps, runs
 from caesura.ops.aggregate.accumulators.slide import ENTER, GIVE, LEAVE
 from caesura.ops.aggregate.alive import Alive
-from caesura.ops.aggregate.alive_forward import NO_LINK, Forward, PageRun
+from caesura.ops.aggregate.alive_forward import Forward, NewPoints, PageRun
 from caesura.ops.aggregate.in_turns import InTurns
 from caesura.ops.aggregate.linked_rows import LinkedRows
-from caesura.ops.aggregate.points import Points
+from caesura.ops.aggregate.points import Points, in_order_of_time
 from caesura.ops.aggregate.result_chain import ChainChange, ResultChain, change_links, joined
-from caesura.ops.aggregate.slots import Slots
+from caesura.ops.aggregate.slots import PageSlots, Slots
 from caesura.ops.ordered import sorting
 from caesura.plan import GivenUp, Operator, definite
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern
@@ -95,12 +97,13 @@ class AliveOperator(Operator):
         self._points = Points(self.points, self.secret)
         own = {"slot": np.int64, "le": np.int64, "re": np.int64}
         self.sent = RowState(own, node.schema, store=ReferredStore)
-        begins = known.insert_only and known.endless and self._runs
-        self._forward = Forward(self.slots, self.points, self.sent) if begins else None
         self._by_slot = self._points.linked, LinkedRows(self.sent)
         """Points and results, by the slots of their groups."""
         self._ending = EndingRows()
         """The results that have an end."""
+        self._only_begin = known.insert_only and known.endless and self._runs
+        ending = None if self._only_begin else self._ending
+        self._forward = Forward(self.slots, self._points, self.sent, ending) if self._runs else None
         self._changed_slots: list[I64] | None = None
         """The slots that pages changed since the last sweep; None for all."""
         self._follow()
@@ -118,11 +121,8 @@ class AliveOperator(Operator):
 
     def _follow(self) -> None:
         """Chains points and results by slot; from what is live alone."""
-        self._follow_points()
-        self._follow_results()
-
-    def _follow_points(self) -> None:
         self._points.compact()
+        self._follow_results()
         if self._forward is not None:
             self._forward.reset()
 
@@ -130,7 +130,7 @@ class AliveOperator(Operator):
         self._by_slot[1].compact()
         self._ending.relist(self.sent.get("re"))
         if self._forward is not None:
-            self._forward.reset()
+            self._forward.relink()
 
     def _link(self) -> None:
         """Chains the points and results that came since the last time."""
@@ -146,55 +146,67 @@ class AliveOperator(Operator):
         if len(page) == 0:
             return []
         self._file()
-        if self._forward is not None and (page.le[1:] < page.le[:-1]).any():
+        if self._only_begin and (page.le[1:] < page.le[:-1]).any():
             page = page.take(np.argsort(page.le, kind="stable"))
         keys = plain_zeros(page.payload.select(self._keys))
-        at = self.slots.of_keys(keys, self.secret, lambda count: {})
+        groups = self.slots.of_page(keys, self.secret)
         values = [make(page.payload, page.le, page.re) for make in self.slots.makers]
-        items = self._taken(page, at, values, keys)
+        items = self._taken(page, groups, values, keys)
         points, results = self._by_slot
         if points.crowded or results.crowded:
             self._file()
         if points.crowded:
-            self._follow_points()
+            self._points.compact()
         if results.crowded:
             self._follow_results()
         return items
 
-    def _taken(self, page: Page, at: I64, values: list[pa.Array], keys: pa.RecordBatch) -> list[Item]:
+    def _taken(
+        self, page: Page, groups: PageSlots, values: list[pa.Array], keys: pa.RecordBatch
+    ) -> list[Item]:
         """The changes by groups that go forward in time, and by the others."""
         forward = self._forward
         if forward is None:
-            return [self._looked_at(page, at, values)]
-        behind = forward.behind(at, page.le)
+            return [self._looked_at(page, groups.at(), values)]
+        behind = forward.behind(groups, page)
         if not behind.any():
-            return [self._carried_on(forward, at, page.le, values, keys)]
-        late, rest = np.flatnonzero(behind), np.flatnonzero(~behind)
-        items: list[Item] = []
-        if len(rest):
-            own = [value.take(pa.array(rest)) for value in values]
-            items.append(self._carried_on(forward, at[rest], page.le[rest], own, take_rows(keys, rest)))
+            return [self._carried_on(forward, page, groups, values, keys)]
+        if behind.all():
+            return [self._again(forward, page, groups.at(), values)]
+        apart = behind[groups.who]
+        late, rest = np.flatnonzero(apart), np.flatnonzero(~apart)
         own = [value.take(pa.array(late)) for value in values]
-        items.append(self._looked_at(page.take(late), at[late], own))
-        touched = distinct(at[late], self.slots.rows.size)
-        self._by_slot[1].link()
-        owner, row = self._by_slot[1].chains.gather(touched)
-        holds = self.sent.alive[row] & (self.sent.get("re")[row] == INFINITY)
-        link = np.full(len(touched), NO_LINK)
-        link[owner[holds]] = row[holds]
-        forward.refresh(at[late], page.le[late], touched, link)
-        return items
+        again = self._again(forward, page.take(late), groups.at()[late], own)
+        # The others come behind: points may be numbered anew by now.
+        own = [value.take(pa.array(rest)) for value in values]
+        others = groups.only(~behind, rest)
+        return [again, self._carried_on(forward, page.take(rest), others, own, take_rows(keys, rest))]
+
+    def _again(self, forward: Forward, page: Page, at: I64, values: list[pa.Array]) -> Page:
+        """The change by points of which some lie before others of their groups."""
+        change = self._looked_at(page, at, values)
+        forward.went_otherwise(at, page)
+        return change
 
     def _carried_on(
-        self, forward: Forward, at: I64, le: I64, values: list[pa.Array], keys: pa.RecordBatch
+        self, forward: Forward, page: Page, groups: PageSlots, values: list[pa.Array], keys: pa.RecordBatch
     ) -> Page:
-        """The change by points behind all others of their groups, in order of time."""
-        touched = distinct(at, self.slots.rows.size)
+        """The change by points behind all others of their groups."""
+        touched = groups.slot
         self.slots.rows.keep(touched, np.ones(len(touched), np.bool_))
-        points = forward.new_points(touched, at, le, values)
+        forward.hold_again(touched, self._by_slot[1])
+        if self._only_begin:
+            new = NewPoints(groups.who, page.le, NO_MASK, values)
+        else:
+            self._note_changed(touched)
+            row, time, leaves = in_order_of_time(page)
+            own = [value.take(pa.array(row)) for value in values]
+            new = NewPoints(taken(groups.who, row), time, leaves, own)
+        points = forward.new_points(touched, new)
         ran, columns = self._run(touched, points.rows, points.values)
-        change = forward.changed(points, columns, keys)
-        forward.hold(at, le, values, PageRun(points, touched, ran))
+        present = NO_MASK if self._only_begin else ran[()].n > 0
+        change = forward.changed(points, present, columns, keys if self._only_begin else None)
+        forward.hold(PageRun(points, touched, ran))
         return change
 
     def _looked_at(self, page: Page, at: I64, values: list[pa.Array]) -> Page:
@@ -315,8 +327,11 @@ class AliveOperator(Operator):
     def _settle(self) -> None:
         """Sums up the points before the bound, and lets go of results that end before it."""
         known, changed = self.promises[0], self._changed_slots
-        if self._forward is not None or changed is None or known.size or known.cti == INFINITY:
+        if changed is None or known.size or known.cti == INFINITY:
             self._settle_all()
+        elif self._only_begin:  # no group is without rows again
+            self._sum_up(self._behind(self.points, "time"))
+            self.sent.kill(self._behind(self.sent, "re"))
         else:
             passed = np.flatnonzero(self.points.alive & (self.points.get("time") < known.cti))
             changed.append(self.points.get("slot")[passed])
@@ -334,8 +349,9 @@ class AliveOperator(Operator):
         slots = np.flatnonzero(rows.alive)
         bound = np.full(rows.size, MIN_TIME, np.int64)
         bound[slots] = self._bound(slots)
-        self._sum_up(self._behind(self.points, "time", bound))
-        self.sent.kill(self._behind(self.sent, "re", bound))
+        by_group = None if self.promises[0].size == 0 else bound
+        self._sum_up(self._behind(self.points, "time", by_group))
+        self.sent.kill(self._behind(self.sent, "re", by_group))
         needed = rows.get("rows") != 0
         for state in (self.points, self.sent):
             mark_slots(state.get("slot"), state.alive, needed)
@@ -362,10 +378,10 @@ class AliveOperator(Operator):
         self._ending.keep(near[~over])
         return near[over]
 
-    def _behind(self, state: RowState, field: str, bound: I64) -> I64:
-        """The live rows that lie before the bound of their group, or whose group is over."""
+    def _behind(self, state: RowState, field: str, bound: I64 | None = None) -> I64:
+        """The live rows that lie before the CTI, or the bound of their group, or whose group is over."""
         time = state.get(field)
-        if self.promises[0].size == 0:
+        if bound is None:
             cti = self.promises[0].cti
             before = state.alive if cti == INFINITY else state.alive & (time < cti)
         else:
@@ -399,7 +415,7 @@ class AliveOperator(Operator):
             self._follow()
             return
         if self.points.wasteful:
-            self._follow_points()
+            self._points.compact()
         if self.sent.wasteful:
             self._follow_results()
 

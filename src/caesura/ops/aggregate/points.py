@@ -18,12 +18,14 @@ import pyarrow as pa
 
 from caesura.events.delta import deltas
 from caesura.events.identity import Secret, identity
+from caesura.events.nested import NO_MASK
 from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64, U64, Mask, mix_int
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights, distinct
 from caesura.ops.aggregate.linked_rows import LinkedRows
+from caesura.ops.ordered import merge_runs
 from caesura.punctuation import INFINITY
 
 SCAN = 4
@@ -43,7 +45,7 @@ class Points:
     def take(self, page: Page, at: I64, values: list[pa.Array]) -> int:
         """Takes the points of a page whose rows are of these slots; gives how many are new."""
         before = self.state.size
-        if self._merges or _moves_ends(page):
+        if self._merges or ends_that_move(page).any():
             self._put_counted(page, at, values)
         else:
             self._put_loose(page, at, values)
@@ -51,20 +53,21 @@ class Points:
 
     def _put_loose(self, page: Page, at: I64, values: list[pa.Array]) -> None:
         """Rows begin, and end once: no point goes."""
-        retracts = page.retracts
-        if retracts is None or page.re_new is None:
-            begins, re = np.arange(len(page)), page.re
-        else:
-            begins, re = np.flatnonzero(~retracts), np.where(retracts, page.re_new, page.re)
-        ends = np.flatnonzero(re != INFINITY)
-        rows = np.concatenate([begins, ends])
-        n = np.ones(len(rows), np.int64)
-        n[len(begins) :] = -1
-        time = np.concatenate([page.le[begins], re[ends]])
-        same = len(rows) == len(page) and len(ends) == 0
+        rows, time, n = loose_points(page)
+        same = len(rows) == len(page) and bool((n > 0).all())
         columns = values if same else [value.take(pa.array(rows)) for value in values]
-        batch = pa.RecordBatch.from_arrays(columns, schema=self.state.schema) if values else None
-        self.state.append({"slot": at[rows], "time": time, "n": n}, batch)
+        self._append(at[rows], time, n, columns)
+
+    def add(self, slot: I64, time: I64, n: I64, values: list[pa.Array]) -> None:
+        """Takes points that are of no page any more."""
+        if self._merges:
+            self._count(slot, time, n, values)
+        else:
+            self._append(slot, time, n, values)
+
+    def _append(self, slot: I64, time: I64, n: I64, values: list[pa.Array]) -> None:
+        batch = pa.RecordBatch.from_arrays(values, schema=self.state.schema) if values else None
+        self.state.append({"slot": slot, "time": time, "n": n}, batch)
 
     def _put_counted(self, page: Page, at: I64, values: list[pa.Array]) -> None:
         """Points that come and go again are none."""
@@ -74,12 +77,16 @@ class Points:
         rows = np.concatenate([change.rows, change.rows[ends]])
         slot, time = at[rows], np.concatenate([change.le, change.re[ends]])
         columns = [value.take(pa.array(rows)) for value in values]
-        number, fresh = self._known.encode(*self._ids(slot, time, columns))
+        self._count(slot, time, np.concatenate([change.weight, -change.weight[ends]]), columns)
+
+    def _count(self, slot: I64, time: I64, n: I64, values: list[pa.Array]) -> None:
+        """Adds to the points that are there, and to new ones; all are known by value."""
+        number, fresh = self._known.encode(*self._ids(slot, time, values))
         if len(fresh):
-            batch = pa.RecordBatch.from_arrays(columns, schema=self.state.schema) if columns else None
+            batch = pa.RecordBatch.from_arrays(values, schema=self.state.schema) if values else None
             fields = {"slot": slot[fresh], "time": time[fresh], "n": np.zeros(len(fresh), np.int64)}
             self.state.append(fields, None if batch is None else take_rows(batch, fresh))
-        self._add(number, np.concatenate([change.weight, -change.weight[ends]]))
+        self._add(number, n)
 
     def _add(self, row: I64, n: I64) -> None:
         add_weights(row, n, self.state.get("n"))
@@ -136,9 +143,41 @@ class Points:
         return owner[live], row[live]
 
 
-def _moves_ends(page: Page) -> bool:
-    """Whether a row goes altogether, or has another end than it had: a point is then taken back."""
+def loose_points(page: Page) -> tuple[I64, I64, I64]:
+    """Where rows begin and end, each once: the row, the time, and 1 or -1; begins first."""
     if page.retracts is None or page.re_new is None:
-        return False
+        begins, re = np.arange(len(page)), page.re
+    else:
+        begins, re = np.flatnonzero(~page.retracts), np.where(page.retracts, page.re_new, page.re)
+    ends = np.flatnonzero(re != INFINITY)
+    n = np.ones(len(begins) + len(ends), np.int64)
+    n[len(begins) :] = -1
+    return np.concatenate([begins, ends]), np.concatenate([page.le[begins], re[ends]]), n
+
+
+def in_order_of_time(page: Page) -> tuple[I64, I64, Mask]:
+    """Where rows begin and end, each once, in order of time: the row, the time, and whether it ends."""
+    row, time, n = loose_points(page)
+    begins = int(np.count_nonzero(n > 0))
+    sooner = time[:begins]
+    if (sooner[1:] >= sooner[:-1]).all():
+        order, ends = np.empty(len(row), np.int64), begins + np.argsort(time[begins:])
+        row[begins:], time[begins:] = row[ends], time[ends]
+        one = np.zeros(len(row), np.int64)
+        merge_runs(one[:begins], time[:begins], one[begins:], time[begins:], order)
+    else:
+        order = np.argsort(time)
+    return row[order], time[order], n[order] < 0
+
+
+def ends_that_move(page: Page) -> Mask:
+    """Which rows go altogether, or have another end than they had: a point is then taken back.
+
+    >>> page = Page.of(pa.record_batch({"v": [7, 7]}), le=[1, 1], re=[9, INFINITY], re_new=[5, 5])
+    >>> ends_that_move(page).tolist()
+    [True, False]
+    """
+    if page.retracts is None or page.re_new is None:
+        return NO_MASK
     again: Mask = page.retracts & ((page.re != INFINITY) | (page.re_new <= page.le))
-    return bool(again.any())
+    return again

@@ -6,7 +6,7 @@ Several aggregates share what they have in common: `avg(x)` and `sum(x)` keep on
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,9 +18,9 @@ from caesura.events.page import take_rows
 from caesura.events.rows import RowState
 from caesura.expr import Expr, compile_expr, type_of
 from caesura.expr.rewrite import is_column
-from caesura.kernels.hashing import I64, U64
+from caesura.kernels.hashing import I64, U64, Mask
 from caesura.kernels.keys import KeyTable
-from caesura.kernels.sums import add_weights, in_stretches
+from caesura.kernels.sums import add_weights, distinct, in_stretches
 from caesura.ops.aggregate.accumulators.sums import Accumulator
 from caesura.ops.aggregate.kinds.record import COUNT, Aggregate, InSlots, State
 
@@ -29,6 +29,25 @@ SCATTERED_ROWS, SCATTERED_SLOTS = 1 << 15, 1 << 17
 LARGE_PAGE = 1024
 """From so many rows on keys are looked for among the rows of the page first."""
 Fields = Mapping[str, Any]
+
+
+class PageSlots(NamedTuple):
+    """The groups of a page: the slot and the first row of each, and the group of every row."""
+
+    slot: I64
+    first: I64
+    who: I64
+
+    def at(self) -> I64:
+        """The slot of every row."""
+        return taken(self.slot, self.who)
+
+    def only(self, groups: Mask, rows: I64) -> PageSlots:
+        """These groups, whose rows are those."""
+        new = np.cumsum(groups) - 1
+        place = np.empty(len(self.who), np.int64)
+        place[rows] = np.arange(len(rows))
+        return PageSlots(self.slot[groups], place[self.first[groups]], new[self.who[rows]])
 
 
 class Slots:
@@ -118,12 +137,29 @@ class Slots:
     def of_keys(self, keys: pa.RecordBatch, secret: Secret, fields: Callable[[int], Fields]) -> I64:
         """The slot of each row's key; new ones begin with these fields, given how many there are."""
         groups = grouped(keys.columns, keys.num_rows) if keys.num_rows >= LARGE_PAGE else None
-        some = keys if groups is None else take_rows(keys, groups.first)
-        h1, h2 = identity(some.columns, some.num_rows, secret)
+        if groups is None:
+            return self._of_each(keys, secret, fields)
+        return taken(self._of_each(take_rows(keys, groups.first), secret, fields), groups.number)
+
+    def of_page(self, keys: pa.RecordBatch, secret: Secret) -> PageSlots:
+        """The slots of the groups that rows with these keys are of."""
+        groups = grouped(keys.columns, keys.num_rows) if keys.num_rows >= LARGE_PAGE else None
+        if groups is not None:
+            slot = self._of_each(take_rows(keys, groups.first), secret, lambda count: {})
+            return PageSlots(slot, groups.first, groups.number)
+        at = self._of_each(keys, secret, lambda count: {})
+        slot = distinct(at, self.rows.size)
+        who = np.searchsorted(slot, at)
+        first = np.empty(len(slot), np.int64)
+        first[who[::-1]] = np.arange(len(at))[::-1]
+        return PageSlots(slot, first, who)
+
+    def _of_each(self, keys: pa.RecordBatch, secret: Secret, fields: Callable[[int], Fields]) -> I64:
+        h1, h2 = identity(keys.columns, keys.num_rows, secret)
         at, fresh = self.find(h1, h2)
         if len(fresh):
-            self.open(h1[fresh], h2[fresh], take_rows(some, fresh), fields(len(fresh)))
-        return at if groups is None else taken(at, groups.number)
+            self.open(h1[fresh], h2[fresh], take_rows(keys, fresh), fields(len(fresh)))
+        return at
 
     def open(self, h1: U64, h2: U64, keys: pa.RecordBatch, fields: Mapping[str, Any]) -> None:
         """Makes the slots that `find` asked for."""

@@ -27,7 +27,7 @@ from caesura.ops.aggregate.accumulators.leading import Leading
 from caesura.ops.aggregate.accumulators.moments import Moments, spread_of, square
 from caesura.ops.aggregate.accumulators.multiset import Multiset
 from caesura.ops.aggregate.accumulators.sketch import Sketch, counted, hashed, run_sketch
-from caesura.ops.aggregate.accumulators.slide import ENTER, GIVE, slide_counts, slide_wide
+from caesura.ops.aggregate.accumulators.slide import ENTER, GIVE, LEAVE, slide_counts, slide_wide
 from caesura.ops.aggregate.accumulators.sums import (
     NONE,
     FloatSum,
@@ -57,30 +57,32 @@ class PointSteps(NamedTuple):
 
 @dataclass(frozen=True)
 class EnteringRows:
-    """The same for rows that only come, with a value each: group, and whether one is given behind it."""
+    """The same for rows in order of time, with a value each: group, and whether one is given behind it."""
 
     who: I64
     gives: Mask
     given: int
+    leaves: Mask
+    """Which of them go; empty where all come."""
 
     @cached_property
     def steps(self) -> PointSteps:
         """All steps, one by one."""
         times = 1 + self.gives
         kind = np.full(len(self.who) + self.given, GIVE, np.int64)
-        kind[np.cumsum(times) - times] = ENTER
+        kind[np.cumsum(times) - times] = np.where(self.leaves, LEAVE, ENTER) if len(self.leaves) else ENTER
         row = np.repeat(np.arange(len(self.who)), times)
         return PointSteps(kind, np.repeat(self.who, times), row, self.given)
 
 
 @kernel
-def enter_counts(who: I64, gives: Mask, valid: Mask, running: I64, out: I64) -> None:
-    """Running counts of the valid ones among rows that only come; with an empty ``valid`` all are."""
+def enter_counts(who: I64, gives: Mask, leaves: Mask, valid: Mask, running: I64, out: I64) -> None:
+    """Running counts of valid rows; with an empty ``valid`` all are, with an empty ``leaves`` all come."""
     given = 0
     for i in range(len(who)):
         g = who[i]
         if len(valid) == 0 or valid[i]:
-            running[g] += 1
+            running[g] += -1 if len(leaves) > 0 and leaves[i] else 1
         if gives[i]:
             out[given] = running[g]
             given += 1
@@ -88,22 +90,30 @@ def enter_counts(who: I64, gives: Mask, valid: Mask, running: I64, out: I64) -> 
 
 @kernel
 def enter_wide(
-    who: I64, gives: Mask, low: U64, high: I64, r_low: U64, r_high: I64, r_wraps: I64,
+    who: I64, gives: Mask, leaves: Mask, low: U64, high: I64, r_low: U64, r_high: I64, r_wraps: I64,
     o_low: U64, o_high: I64, o_wraps: I64,
 ) -> None:  # fmt: skip
-    """Running 128-bit sums of rows that only come, as `slide_wide`."""
+    """Running 128-bit sums of rows that come, and of those that go, as `slide_wide`."""
     given = 0
     may_wrap = len(r_wraps) > 0
     for i in range(len(who)):
         g = who[i]
         before = r_low[g]
         was = r_high[g]
-        r_low[g] = before + low[i]
-        r_high[g] += high[i]
-        if r_low[g] < before:
-            r_high[g] += 1
-        if may_wrap:
-            r_wraps[g] += wrap_of(was, high[i], r_high[g])
+        if len(leaves) > 0 and leaves[i]:
+            r_low[g] = before - low[i]
+            r_high[g] -= high[i]
+            if r_low[g] > before:
+                r_high[g] -= 1
+            if may_wrap:
+                r_wraps[g] += wrap_of(was, ~high[i], r_high[g])
+        else:
+            r_low[g] = before + low[i]
+            r_high[g] += high[i]
+            if r_low[g] < before:
+                r_high[g] += 1
+            if may_wrap:
+                r_wraps[g] += wrap_of(was, high[i], r_high[g])
         if gives[i]:
             o_low[given] = r_low[g]
             o_high[given] = r_high[g]
@@ -227,9 +237,14 @@ def turn_copies(kind: I64, row: I64, number: I64, valid: Mask, copies: I64, turn
             turns[row[i]] = 1 if copies[v] == 0 else 0
 
 
-def mark_moves(part: Grows, slots: RowState, at: I64, who: I64, values: pa.Array, moves: Mask) -> None:
-    """Marks the rows, of which none is null, that change the extreme of their group; ``at`` has its slots."""
-    best, seen = slots.get(f"{part.name}_best")[at], slots.get(f"{part.name}_seen")[at]
+def extremes_of(part: Grows, slots: RowState, at: I64) -> tuple[I64, I64]:
+    """The words of the extremes of slots, and of how many values, to go on from."""
+    return slots.get(f"{part.name}_best")[at], slots.get(f"{part.name}_seen")[at]
+
+
+def mark_moves(part: Grows, known: tuple[I64, I64], who: I64, values: pa.Array, moves: Mask) -> None:
+    """Marks the rows, of which none is null, that change the extreme of their group, and goes on from it."""
+    best, seen = known
     nothing = np.zeros(0, np.int64)
     enter_extremes(
         who,
@@ -282,7 +297,7 @@ class AlongPoints:
         else:
             running = self._count.value(self._slots, self._at).to_numpy().copy()
         if isinstance(along, EnteringRows):
-            enter_counts(along.who, along.gives, frozen(self._valid), running, out)
+            enter_counts(along.who, along.gives, along.leaves, frozen(self._valid), running, out)
             return out
         number = self._valid.astype(np.int64)
         if len(number) == 0:
@@ -346,7 +361,7 @@ class AlongPoints:
         along = self._along
         out = wide_zeros(along.given, self._part.result)
         if isinstance(along, EnteringRows):
-            enter_wide(along.who, along.gives, frozen(low), high, *running, *out)
+            enter_wide(along.who, along.gives, along.leaves, frozen(low), high, *running, *out)
         else:
             slide_wide(*along[:3], frozen(low), high, NONE, *running, *out)
         return out
@@ -362,8 +377,7 @@ class AlongPoints:
         """The words of an extreme."""
         part = self._part
         assert isinstance(part, Grows) and self._values is not None
-        best = self._slots.get(f"{part.name}_best")[self._at]
-        seen = self._slots.get(f"{part.name}_seen")[self._at]
+        best, seen = extremes_of(part, self._slots, self._at)
         along, word, valid = self._along, frozen(ranked_as_they_lie(self._values)), frozen(self._valid)
         out = np.empty(along.given, np.int64)
         if isinstance(along, EnteringRows):
@@ -381,11 +395,7 @@ class AlongPoints:
             halves = self._wide if len(self._wide.wraps) else self._wide[:2]
             fields.update(zip(part.fields(), (half[given] for half in halves), strict=True))
         elif isinstance(part, Grows):
-            fields.update({**self.extreme_after(given), f"{part.name}_seen": fields[count]})
-
-    def extreme_after(self, given: I64) -> dict[str, I64]:
-        """The words of a least or greatest value behind these results; of another aggregate nothing."""
-        return {f"{self._part.name}_best": self._best[given]} if isinstance(self._part, Grows) else {}
+            fields.update({f"{part.name}_best": self._best[given], f"{part.name}_seen": fields[count]})
 
     def _distinct(self, part: Multiset) -> pa.Array:
         assert self._values is not None
