@@ -28,6 +28,7 @@ import pyarrow.parquet as pq
 import caesura as cz
 from benchmarks.nexmark_clock import arriving, beside_readings
 from benchmarks.nexmark_data import House, disordered, house
+from benchmarks.nexmark_epochs import OnSpark
 from benchmarks.nexmark_polars import POLARS, frames, tables_as_frames
 from benchmarks.nexmark_queries import QUERIES, Streams
 from benchmarks.nexmark_spark import SPARK, SparkStreaming
@@ -51,9 +52,14 @@ def main(arguments: list[str]) -> None:
         "--memory", action="store_true", help="time over Arrow tables in memory, not Parquet files"
     )
     parser.add_argument("--spark", action="store_true", help="Spark's own streaming too, where it can")
+    parser.add_argument("--on-spark", action="store_true", help="ours on Spark beside Spark's own, by epochs")
+    parser.add_argument("--epochs", type=int, default=4, help="steady epochs of a run, with --on-spark")
     options = parser.parse_args(arguments)
     report = Report("nexmark", options.json)
     names = options.only.split(",") if options.only else list(QUERIES)
+    if options.on_spark:
+        on_spark(report, names, options)
+        return
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(house(options.events), Path(folder), in_memory=options.memory)
         for name in names:
@@ -72,6 +78,23 @@ def main(arguments: list[str]) -> None:
         add_means(report)
 
 
+def on_spark(report: Report, names: list[str], options: argparse.Namespace) -> None:
+    """Those of the queries that Spark can express, on Spark."""
+    with tempfile.TemporaryDirectory() as folder:
+        host = OnSpark(house(options.events), side_table(), Path(folder), options.epochs)
+        with closing(host):
+            for name in names:
+                if name in SPARK:
+                    host.compare(report, name, options.times)
+    ratios = [row["ratio_to"]["spark_own"] for row in report.rows]
+    report.add("median on spark", None, {"spark_own": statistics.median(ratios)}, queries=len(ratios))
+
+
+def side_table() -> pa.Table:
+    """The table beside the bids of q13."""
+    return pa.table({"key": np.arange(10_000), "value": [f"value {i}" for i in range(10_000)]})
+
+
 class Run(NamedTuple):
     """Something to measure, and the clock of its CPU seconds."""
 
@@ -86,7 +109,7 @@ class Bench:
         self.in_memory = in_memory
         """Whether times are taken over Arrow tables."""
         self.events = sum(len(t) for t in tables)
-        self.side = pa.table({"key": np.arange(10_000), "value": [f"value {i}" for i in range(10_000)]})
+        self.side = side_table()
         self.orders = {"in order": tables, "3 s late": House(*(disordered(t) for t in tables))}
         self.folder = folder
         self.tables = {**tables._asdict(), "side": self.side}

@@ -28,7 +28,8 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="bench spark")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--sizes", default="1,2,4,8", help="millions of events per epoch")
-    parser.add_argument("--epochs", type=int, default=10, help="steady epochs for each size")
+    parser.add_argument("--epochs", type=int, default=6, help="steady epochs for each size and round")
+    parser.add_argument("--rounds", type=int, default=3, help="how often ours and Spark's own take turns")
     parser.add_argument(
         "--state-mb", type=int, default=500, help="join state per bucket, for the case 'state'"
     )
@@ -41,9 +42,9 @@ def main(arguments: list[str]) -> None:
     wanted = options.only.split(",")
     for size in (float(s) for s in options.sizes.split(",")):
         if "y1" in wanted:
-            y1(report, spark, int(size * 1e6), options.epochs, frame="frame" in wanted)
+            y1(report, spark, int(size * 1e6), options.epochs, options.rounds, frame="frame" in wanted)
     if "idle" in wanted:
-        idle(report, spark)
+        idle(report, spark, options.rounds)
     if "join" in wanted:
         temporal_join(report, spark, 200_000, options.epochs)
     if "state" in wanted:
@@ -60,33 +61,46 @@ def write_epochs(folder: Path, events: int, epochs: int) -> None:
         pq.write_table(later(table, number * half), file, row_group_size=1 << 18)
 
 
-def y1(report: Report, spark: Any, events: int, epochs: int, *, frame: bool) -> None:
+def y1(report: Report, spark: Any, events: int, epochs: int, rounds: int, *, frame: bool) -> None:
+    """The median epoch of some rounds, in which Spark's own and ours take turns: the JVM warms to both."""
+    size = f"{events // 1_000_000}M" if events >= 1_000_000 else str(events)
+    made = in_turns(spark, events, epochs, rounds, frame=frame)
+    own = statistics.median(steady(made["spark_own_y1"]))
+    for name, runs in made.items():
+        seconds = statistics.median(steady(runs))
+        report.add(
+            f"{name}_{size}",
+            events / seconds,
+            {} if name == "spark_own_y1" else {"spark_own": own / seconds},
+            epoch_s_by_round=[round(statistics.median(steady([run])), 3) for run in runs],
+            first_epoch_s=[round(run[0], 2) for run in runs],
+        )
+
+
+def in_turns(
+    spark: Any, events: int, epochs: int, rounds: int, *, frame: bool = False
+) -> dict[str, list[list[float]]]:
+    """Seconds of each epoch, by who makes it and round."""
+    made: dict[str, list[list[float]]] = {"spark_own_y1": [], "y1": []}
     folder = Path(tempfile.mkdtemp(prefix="caesura-bench-"))
     try:
         data = folder / "in"
         data.mkdir()
         write_epochs(data, events, epochs + WARM)
-        theirs = spark_y1(spark, data, folder / "spark")
-        ours = our_y1(spark, data, folder / "ours")
-        own = events / statistics.median(theirs[WARM:])
-        rate = events / statistics.median(ours[WARM:])
-        size = f"{events // 1_000_000}M" if events >= 1_000_000 else str(events)
-        report.add(f"spark_own_y1_{size}", own, first_epoch_s=round(theirs[0], 2), epochs=len(theirs) - WARM)
-        report.add(
-            f"y1_{size}",
-            rate,
-            {"spark_own": rate / own},
-            first_epoch_s=round(ours[0], 2),
-            epochs=len(ours) - WARM,
-        )
-        if frame:
-            hopped = our_y1(spark, data, folder / "frame", frame=True)
-            rate = events / statistics.median(hopped[WARM:])
-            report.add(
-                f"y1_from_spark_{size}", rate, {"spark_own": rate / own}, first_epoch_s=round(hopped[0], 2)
-            )
+        for turn in range(rounds):
+            made["spark_own_y1"].append(spark_y1(spark, data, folder / f"spark-{turn}"))
+            made["y1"].append(our_y1(spark, data, folder / f"ours-{turn}"))
+            if frame:
+                hopped = our_y1(spark, data, folder / f"frame-{turn}", frame=True)
+                made.setdefault("y1_from_spark", []).append(hopped)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+    return made
+
+
+def steady(runs: list[list[float]]) -> list[float]:
+    """The epochs of some runs, without the first of each."""
+    return [seconds for run in runs for seconds in run[WARM:]]
 
 
 def durations(query: Any) -> list[float]:
@@ -140,21 +154,13 @@ def our_y1(spark: Any, data: Path, out: Path, *, frame: bool = False) -> list[fl
     return durations(query.query)
 
 
-def idle(report: Report, spark: Any) -> None:
+def idle(report: Report, spark: Any, rounds: int) -> None:
     """An epoch with next to no data: what the machinery costs."""
-    folder = Path(tempfile.mkdtemp(prefix="caesura-bench-"))
-    try:
-        data = folder / "in"
-        data.mkdir()
-        write_epochs(data, 20, 12)
-        theirs = spark_y1(spark, data, folder / "spark")
-        ours = our_y1(spark, data, folder / "ours")
-        report.add(
-            "epoch_with_no_data",
-            seconds=round(statistics.median(ours[WARM:]), 3),
-            spark_own_seconds=round(statistics.median(theirs[WARM:]), 3),
-            first_epoch_s=round(ours[0], 2),
-            spark_own_first_epoch_s=round(theirs[0], 2),
-        )
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    made = in_turns(spark, 20, 10, rounds)
+    report.add(
+        "epoch_with_no_data",
+        seconds=round(statistics.median(steady(made["y1"])), 3),
+        spark_own_seconds=round(statistics.median(steady(made["spark_own_y1"])), 3),
+        first_epoch_s=[round(run[0], 2) for run in made["y1"]],
+        spark_own_first_epoch_s=[round(run[0], 2) for run in made["spark_own_y1"]],
+    )
