@@ -16,15 +16,14 @@ from caesura.io.ingress.ingress import SourceIngress
 from caesura.plan import Raw
 from caesura.punctuation import INFINITY, MIN_TIME, cti
 
-SCHEMA = pa.schema(
-    [
-        ("kind", pa.string()),
-        ("LE", pa.int64()),
-        ("RE", pa.int64()),
-        ("RE_new", pa.int64()),
-        ("id", pa.int64()),
-    ]
-)
+
+def schema_of(ids: pa.DataType) -> pa.Schema:
+    """The full physical form, with ids of some type."""
+    times = [(name, pa.int64()) for name in ("LE", "RE", "RE_new")]
+    return pa.schema([("kind", pa.string()), *times, ("id", ids)])
+
+
+SCHEMA = schema_of(pa.int64())
 
 
 class Change(NamedTuple):
@@ -34,7 +33,7 @@ class Change(NamedTuple):
     le: int
     re: int | None
     new: int | None
-    id: int
+    id: object
 
 
 class Placed(NamedTuple):
@@ -45,16 +44,16 @@ class Placed(NamedTuple):
     row: Change
 
 
-def batch(rows: Iterable[Change]) -> pa.RecordBatch:
+def batch(rows: Iterable[Change], schema: pa.Schema = SCHEMA) -> pa.RecordBatch:
     columns = list(zip(*rows, strict=True)) or [()] * 5
-    arrays = [pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+    arrays = [pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def source(policy: Policy | None = None, late: str = "reject") -> Source:
+def source(policy: Policy | None = None, late: str = "reject", schema: pa.Schema = SCHEMA) -> Source:
     """A source in the full physical form; its rows are given to its ingress by hand."""
     return from_arrow(
-        pa.Table.from_batches([], SCHEMA),
+        pa.Table.from_batches([], schema),
         time="LE",
         end="RE",
         kind="kind",
@@ -64,13 +63,13 @@ def source(policy: Policy | None = None, late: str = "reject") -> Source:
     )
 
 
-def raws(rows: Sequence[Placed], cuts: Iterable[int]) -> list[Raw]:
+def raws(rows: Sequence[Placed], cuts: Iterable[int], schema: pa.Schema = SCHEMA) -> list[Raw]:
     """Rows cut into batches: at the given places, and where the lane changes."""
     ends = set(cuts) | {i for i in range(1, len(rows)) if rows[i].lane != rows[i - 1].lane} | {len(rows)}
     out, start = [], 0
     for end in sorted(e for e in ends if 0 < e <= len(rows)):
         part = rows[start:end]
-        out.append(Raw(part[0].lane, part[0].offset, batch(p.row for p in part)))
+        out.append(Raw(part[0].lane, part[0].offset, batch((p.row for p in part), schema)))
         start = end
     return out
 

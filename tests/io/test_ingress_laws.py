@@ -9,6 +9,8 @@ from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from io_streams import (
+    SCHEMA,
+    Change,
     Placed,
     delay,
     feed,
@@ -18,6 +20,7 @@ from io_streams import (
     obvious,
     pushed,
     raws,
+    schema_of,
     source,
     with_lanes,
 )
@@ -26,6 +29,7 @@ import caesura as cz
 import caesura.io.ingress.match_kernels as match_kernels
 import caesura.io.ingress.matching as matching
 import caesura.io.ingress.row_kernels as row_kernels
+import caesura.io.ingress.run_kernels as run_kernels
 import caesura.io.ingress.runs as runs
 import caesura.kernels.hashing as hashing
 from caesura.events import History, violations
@@ -48,9 +52,9 @@ def room(request, monkeypatch):
         monkeypatch.setattr(runs, "DENSE", 0)
 
 
-def outcome(node, rows, at, lanes=1):
+def outcome(node, rows, at, lanes=1, schema=SCHEMA):
     ingress = with_lanes(node, lanes)
-    items = feed(ingress, raws(rows, at)) + ingress.close()
+    items = feed(ingress, raws(rows, at, schema)) + ingress.close()
     assert violations(items) == []
     return History.of(items, node.schema).bag, late_rows(ingress), ingress
 
@@ -93,6 +97,42 @@ def test_any_rows_that_are_pushed_in_any_cut_give_what_the_obvious_ingress_gives
     assert (History.of(items, IDS).bag, got) == obvious(renumbered, 1, None, late, said)
 
 
+def long_course(seed, names):
+    """Rows mostly in order: some late, some taken back, shortened, doubled, or without an insert."""
+    random = np.random.default_rng(seed)
+    coarse, jitter = random.choice([1, 1, 7]), random.choice([0.02, 0.1, 0.7])
+    rows, live = [], []
+    for number in range(int(random.integers(150, 400))):
+        if live and random.random() < 0.25:
+            old = live.pop(int(random.integers(len(live))) if random.random() < 0.3 else 0)
+            new = old.le if random.random() < 0.8 else int(random.integers(old.le, old.re + 3))
+            rows += [old._replace(kind="-", new=new)] * (1 + (random.random() < 0.05))
+            if random.random() < 0.1 and new > old.le:
+                live.append(old._replace(re=new))
+            continue
+        back = int(random.integers(0, 40)) if random.random() < jitter else 0
+        start = max(0, number - back) // coarse * coarse + 50
+        row = Change("+", start, start + int(random.choice([1, 1, 9])), None, random.choice(names).item())
+        rows.append(row)
+        live += [row] * (random.random() < 0.5)
+        if random.random() < 0.05:
+            rows.insert(len(rows) - int(random.integers(2)), row._replace(kind="-", new=row.le))
+    return [Placed(0, n, row) for n, row in enumerate(rows)]
+
+
+NAMES = (np.arange(3), np.array(["", "a", "b", "c", "a longer name"]), np.array([0.5, 1.5, -3.0]))
+TYPES = (pa.int64(), pa.string(), pa.float64())
+
+
+@pytest.mark.parametrize("kind", range(3))
+@pytest.mark.parametrize("seed", range(12))
+def test_long_pages_mostly_in_order_give_what_the_obvious_ingress_gives(seed, kind):
+    rows, schema = long_course(seed, NAMES[kind]), schema_of(TYPES[kind])
+    lag, at = [0, 20, 60][seed % 3], range(90, 400, 90)
+    history, refused, _ = outcome(source(delay(lag), schema=schema), rows, at, schema=schema)
+    assert (history, refused) == obvious(rows, 1, lag, "reject")
+
+
 @given(lawful(), st.data(), cuts, lags)
 @settings(max_examples=examples(40), deadline=None)
 def test_any_interleaving_of_lanes_gives_the_same_history_and_late_rows(lanes, data, at, lag):
@@ -131,7 +171,10 @@ def test_an_ingress_restored_at_any_point_continues_exactly(rows, stop, lag, lat
 def test_the_compiled_kernels_do_what_their_twins_do(rows, at, lag, late):
     compiled = outcome(source(delay(lag), late), rows, at, lanes=2)
     kernels = [
-        k for m in (match_kernels, row_kernels, hashing) for k in vars(m).values() if isinstance(k, Kernel)
+        k
+        for m in (match_kernels, run_kernels, row_kernels, hashing)
+        for k in vars(m).values()
+        if isinstance(k, Kernel)
     ]
     saved = [k._run for k in kernels]
     try:

@@ -132,13 +132,14 @@ def edges(seed: int) -> Stream:
     return cz.from_rows(rows, time="ts", end="to", kind="k")
 
 
-def recalled(seed: int) -> Stream:
-    """Whole numbers, a few of them taken back right away."""
+def recalled(seed: int, ids: Any = range(10)) -> Stream:
+    """Rows some of which come late, a few of them taken back right away."""
     rng = random.Random(seed)
-    rows = [{"ts": n, "to": n + 5, "id": rng.randint(0, 9), "k": "+", "now": None} for n in range(40)]
+    starts = [n - 9 * (n % 8 == 7) for n in range(40)]
+    rows = [{"ts": n, "to": n + 5, "id": rng.choice(ids), "k": "+", "now": None} for n in starts]
     for n in rng.sample(range(30), 4):
-        taken = {**rows[n], "k": "-", "now": n + rng.choice([0, 2])}
-        rows.insert(rng.randint(n + 6, 36), taken)
+        rows.append({**rows[n], "k": "-", "now": rows[n]["ts"] + rng.choice([0, 2])})
+    rows += [{**rows[n], "k": "-", "now": rows[n]["ts"]} for n in range(7, 32, 8)]
     return cz.from_rows(rows, time="ts", end="to", kind="k", new_end="now", punctuate=cz.delay(50))
 
 
@@ -237,6 +238,8 @@ def plans(seed: int) -> Iterator[Stream]:
     yield matched(points(seed), "")
     yield edges(seed)
     yield recalled(seed)
+    yield recalled(seed, NAMES[:-1])
+    yield recalled(seed).group_by("id").tumbling(1000).agg(n=cz.count())
 
 
 def test_every_call_of_a_kernel_gives_what_its_twin_gives(

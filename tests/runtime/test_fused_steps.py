@@ -11,7 +11,7 @@ import pytest
 
 import caesura as cz
 from caesura import col
-from caesura.kernels.placing import NO_ROWS, UNFIT, Places, pick_rows, place_rows
+from caesura.kernels.placing import NO_NEW_END, NO_ROWS, UNFIT, Places, pick_apart, pick_rows, place_rows
 from caesura.runtime.graph.fused import FusedSteps
 
 SHOPS = pa.table(
@@ -102,7 +102,8 @@ def taken_back(seed: int) -> pa.Table:
     arrival = np.concatenate([np.arange(len(ts)), gone + 5.0, gone[::2] + 9.0])
     order = np.argsort(arrival, kind="stable")
     le = ts[rows]
-    half = np.concatenate([np.zeros(len(ts), bool), random.random(len(gone)) < 0.2, gone[::2] < 0])
+    some = 0.2 if seed % 3 == 0 else 0.0
+    half = np.concatenate([np.zeros(len(ts), bool), random.random(len(gone)) < some, gone[::2] < 0])
     columns = {"end": le + 2, "new_end": np.where(half, le + 1, le), "sign": sign}
     made = table.take(pa.array(rows))
     for name, column in columns.items():
@@ -115,15 +116,20 @@ def taken_back(seed: int) -> pa.Table:
 def test_retracts_behind_the_inserts_of_their_page_give_the_same(
     query: Any, output: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    took, done = FusedSteps.took, []
+    took, stepped, done, singly = FusedSteps.took, FusedSteps._step_by_step, [], []
 
     def noted(self: FusedSteps, page: Any) -> bool:
         taken = took(self, page)
         done.append(taken and page.re_new is not None)
         return taken
 
+    def followed(self: FusedSteps, page: Any) -> None:
+        singly.append(page)
+        stepped(self, page)
+
+    monkeypatch.setattr(FusedSteps, "_step_by_step", followed)
     changes: dict[str, Any] = {"kind": "sign", "end": "end", "new_end": "new_end"}
-    for seed in range(6):
+    for seed in range(7):
         rows = taken_back(seed)
         stream = query(cz.from_arrow(rows, time="ts", punctuate=cz.delay(8), batch_size=64, **changes))
         monkeypatch.setattr(FusedSteps, "took", noted)
@@ -131,6 +137,7 @@ def test_retracts_behind_the_inserts_of_their_page_give_the_same(
         monkeypatch.setattr(FusedSteps, "took", lambda self, page: False)
         assert fused == drawn(stream, output)
     assert any(done) == (output == "final")
+    assert 0 < len(singly) < sum(done) if output == "final" else not singly
 
 
 def test_a_lifetime_across_windows_goes_its_usual_way() -> None:
@@ -145,6 +152,22 @@ def test_feedback_makes_rows_go_their_usual_way() -> None:
     query.assume(col("shop") == 1)
     query.run()
     assert 1 not in query.table()["shop"].to_pylist()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_inserts_and_retracts_are_picked_apart_alike_by_the_kernel_and_its_twin(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    le = random.integers(0, 9, 200)
+    gone = random.random(200) < 0.3
+    news = np.where(gone, le + random.integers(0, 2, 200), NO_NEW_END)
+    for mask in (np.zeros(0, np.bool_), random.random(200) < 0.4):
+        passed = mask if len(mask) else np.ones(200, np.bool_)
+        for run in (pick_apart.compiled(), pick_apart.twin):
+            came, went = np.empty(201, np.int64), np.empty(201, np.int64)
+            counts = run(mask, le, news, came, went)
+            assert came[: counts[0]].tolist() == np.flatnonzero(passed & ~gone).tolist()
+            assert went[: counts[1]].tolist() == np.flatnonzero(passed & gone).tolist()
+            assert counts[2:] == ((passed & gone & (news > le)).sum(), gone.sum())
 
 
 @pytest.mark.parametrize("seed", range(3))

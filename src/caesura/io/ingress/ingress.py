@@ -187,7 +187,7 @@ class SourceIngress(Ingress):
             return
         page = Page(shaped.le, shaped.re, shaped.payload, shaped.re_new)
         floor = max(lane.promised, self.bound)
-        late = self.lanes.late(lane, page, shaped.advance, floor, shaped.span, ascending=shaped.ascending)
+        late = self.lanes.late(lane, page, shaped.advance, floor, shaped.span, within=shaped.behind)
         bounds = self.lanes.bounds(lane, shaped.advance) if late else NOTHING
         limits = None if self.matcher is None else self._limits(lane, shaped.advance)
         self.lanes.advance(lane, int(shaped.advance.max()) if shaped.span is None else shaped.span[1])

@@ -98,14 +98,15 @@ class Lanes:
         floor: int,
         span: tuple[int, int] | None = None,
         *,
-        ascending: bool = False,
+        within: int | None = None,
     ) -> int:
         """How many rows of a page are below the floor or the lag's bound.
 
-        ``span`` is a time that no sync time is before, and the latest of ``times``, where they are known.
-        Of rows whose times ascend none is behind another, and the first tells.
+        ``span`` is a time that no sync time is before, and the latest of ``times``, where they are known;
+        ``within`` is how far at most a row is behind another in front of it.
         """
-        if span is not None and ascending and span[0] >= max(floor, behind(lane.top, self.lag)):
+        near = within is not None and (self.lag is None or within <= self.lag)
+        if span is not None and near and span[0] >= max(floor, behind(lane.top, self.lag)):
             return 0
         if span is not None and span[0] >= max(floor, behind(max(lane.top, span[1]), self.lag)):
             return 0

@@ -1,10 +1,10 @@
 """The loops that pair each retract with the event version it names.
 
-A version is (payload, LE, RE) under a 128-bit key. Retracts are few, so most versions are never hashed:
-`scan_run` asks of each only whether a retract at hand, or a waiting one, names its lifetime. The few that
-one may name are gathered into a small table, on which `match_events` goes through inserts and retracts in
-their order. An insert brings a version, a retract takes one away and brings the next; a retract that finds
-none waits, and is released right behind the row that brings its version.
+A version is (payload, LE, RE) under a 128-bit key. Retracts are few, so most versions are never hashed
+(`run_kernels` finds those that one may name). They are gathered into a small table, on which `match_events`
+goes through inserts and retracts in their order. An insert brings a version, a retract takes one away and
+brings the next; a retract that finds none waits, and is released right behind the row that brings its
+version.
 
 Tables are int64 matrices with the key in the first two columns; an index slot holds a row number. Equal
 keys lie behind each other in the order they came.
@@ -21,21 +21,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from caesura.events.page import NO_NEW_END
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U64, Mask, sip_pair
-from caesura.punctuation import INFINITY, MIN_TIME
 
 FREE = -1
-SIX = np.uint64(6)
-LAST_SIX = np.uint64(63)
-ONE = np.uint64(1)
-HALF = np.uint64(32)
-U64One = np.uint64
-
-MAX_TRIES = 16
-"""So many retracts of the same lifetime are looked at for a version; `match_events` finds the rest."""
-
 K1, K2 = 0, 1
 COUNT, BEGIN = 2, 3
 """Columns of a version: how many there are, and where they start if they were adjusted."""
@@ -53,174 +42,6 @@ def version_keys(h1: U64, h2: U64, le: I64, end: I64, k1: I64, k2: I64) -> None:
         first, second = sip_pair(h1[i], h2[i], np.uint64(le[i]), np.uint64(end[i]))
         k1[i] = np.int64(first)
         k2[i] = np.int64(second)
-
-
-@kernel
-def open_run(le: I64, re: I64, re_new: I64, counts: I32, span: I64, rows: I64, retracts: Matrix) -> int:
-    """Counts one version for each insert; gives the first and the last start, and the last end, in ``span``.
-
-    Retracts are told apart: their rows, starts, ends and new ends; gives how many there are. An empty
-    ``re_new`` means inserts only.
-    """
-    found = 0
-    low = INFINITY
-    high = MIN_TIME
-    last = MIN_TIME
-    for i in range(len(le)):
-        if len(re_new) > 0 and re_new[i] != NO_NEW_END:
-            counts[i] = 0
-            rows[found] = i
-            retracts[0, found] = le[i]
-            retracts[1, found] = re[i]
-            retracts[2, found] = re_new[i]
-            found += 1
-            continue
-        counts[i] = 1
-        low = min(low, le[i])
-        high = max(high, le[i])
-        last = max(last, re[i])
-    span[0] = low
-    span[1] = high
-    span[2] = last
-    return found
-
-
-@kernel
-def mark_starts(le: I64, shift: int, bits: U64) -> None:
-    """Sets the bit of each start: neighbours in time lie side by side, as rows mostly come."""
-    last = np.int64(len(bits) * 64 - 1)
-    for i in range(len(le)):
-        bit = np.uint64((le[i] >> shift) & last)
-        bits[bit >> SIX] |= ONE << (bit & LAST_SIX)
-
-
-@kernel
-def slot_of(k1: U64One, k2: U64One, le: U64One, re: U64One) -> int:
-    """Where a lifetime is looked for first: products with two secret odd numbers, of which high bits count.
-
-    The index lives as long as one page is looked at, and shows to nobody.
-    """
-    mixed = (le ^ k2) * (k1 | ONE)
-    mixed = ((mixed ^ (mixed >> HALF)) + re) * (k2 | ONE)
-    return np.int64(mixed >> HALF)  # type: ignore[return-value]
-
-
-@kernel
-def place_lifetimes(slots: I32, start: U64, le: I64, re: I64, follow: I64) -> int:
-    """Puts the numbers of lifetimes into an index, equal ones once; ``follow`` leads from one to the next.
-
-    ``start`` is the key of their hash, so that nobody can aim at places. Gives how many were there already.
-    """
-    doubled = 0
-    mask = len(slots) - 1
-    for row in range(len(le)):
-        at = slot_of(start[0], start[1], np.uint64(le[row]), np.uint64(re[row])) & mask
-        while slots[at] != FREE:
-            first = slots[at]
-            if le[first] == le[row] and re[first] == re[row]:
-                follow[row] = follow[first]
-                follow[first] = row
-                doubled += 1
-                break
-            at = (at + 1) & mask
-        if slots[at] == FREE:
-            slots[at] = row
-            follow[row] = -1
-    return doubled
-
-
-@kernel
-def scan_run(
-    bits: U64,
-    shift: int,
-    slots: I32,
-    start: U64,
-    named_le: I64,
-    named_re: I64,
-    le: I64,
-    re: I64,
-    counts: I32,
-    picked: I64,
-    whom: I64,
-) -> int:
-    """The rows that are there and whose lifetime some retract names, and which; gives how many there are.
-
-    Most rows end at the bits, without a branch to guess.
-    """
-    some = np.int64(0)
-    last = np.int64(len(bits) * 64 - 1)
-    for i in range(len(le)):
-        bit = np.uint64((le[i] >> shift) & last)
-        picked[some] = i
-        some += np.int64(bits[bit >> SIX] >> (bit & LAST_SIX) & ONE)
-    mask = len(slots) - 1
-    count = 0
-    for j in range(some):
-        i = picked[j]
-        if counts[i] == 0:
-            continue
-        at = slot_of(start[0], start[1], np.uint64(le[i]), np.uint64(re[i])) & mask
-        while slots[at] != FREE:
-            if named_le[slots[at]] == le[i] and named_re[slots[at]] == re[i]:
-                picked[count] = i
-                whom[count] = slots[at]
-                count += 1
-                break
-            at = (at + 1) & mask
-    return count
-
-
-@kernel
-def compare_rows(mine: I64, at: I64, theirs: I64, rows: I64, whom: I64, same: Mask) -> None:
-    """Keeps the mark of each candidate whose value equals that of the retract which may name it."""
-    for c in range(len(at)):
-        same[c] &= mine[at[c]] == theirs[rows[whom[c]]]
-
-
-@kernel
-def pair_same(picked: I64, whom: I64, same: Mask, rows: I64, done: Mask, used: I64) -> int:
-    """What `pair_up` does, where no two retracts have the same lifetime and payloads are compared already."""
-    count = 0
-    for c in range(len(picked)):
-        w = whom[c]
-        if same[c] and not done[w] and (len(rows) == 0 or picked[c] < rows[w]):
-            done[w] = True
-            used[count] = picked[c]
-            count += 1
-    return count
-
-
-@kernel
-def pair_up(
-    picked: I64,
-    whom: I64,
-    c1: I64,
-    c2: I64,
-    k1: I64,
-    k2: I64,
-    follow: I64,
-    rows: I64,
-    done: Mask,
-    used: I64,
-) -> int:
-    """Gives each retract an equal version that came before it, as far as these go; gives how many got one.
-
-    ``rows`` are those of the retracts, where the versions are of their own page; else it is empty.
-    """
-    count = 0
-    for c in range(len(picked)):
-        w = whom[c]
-        tries = 0
-        while w >= 0 and tries < MAX_TRIES:
-            same = not done[w] and k2[w] == c2[c] and k1[w] == c1[c]
-            if same and (len(rows) == 0 or picked[c] < rows[w]):
-                done[w] = True
-                used[count] = picked[c]
-                count += 1
-                break
-            w = follow[w]
-            tries += 1
-    return count
 
 
 @kernel

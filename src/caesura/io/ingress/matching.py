@@ -28,7 +28,7 @@ from caesura.events.identity import Secret, identity_at
 from caesura.events.rows import RowState
 from caesura.io.ingress.match_kernels import Matrix, index_versions, look_up
 from caesura.io.ingress.page_match import NamedRetracts, Origin, PageMatch, started
-from caesura.io.ingress.runs import NOTHING, InsertRun, RetractTargets, keys_of, new_index
+from caesura.io.ingress.runs import NOTHING, InsertRun, keys_of, new_index
 from caesura.kernels.hashing import I64
 from caesura.kernels.sums import each_once
 from caesura.punctuation import INFINITY, MIN_TIME, Promises
@@ -97,27 +97,14 @@ class Matcher:
 
         Then they are paired. Of equal versions it does not matter which one goes.
         """
-        le, re, new = run.named
-        wants = RetractTargets(le, re, lambda: np.column_stack(named.keys))
-        named = NamedRetracts(page.payload, run, self.secret, singly=wants.doubled == 0)
-        done, left = np.zeros(len(le), np.bool_), len(le)
-        taken: list[tuple[InsertRun, I64]] = []
+        named = NamedRetracts(page.payload, run, self.secret)
         for some in reversed(self.runs):
-            found = some.scan(wants)
-            if found is None:
-                return False
-            if len(found[0]):
-                used = named.pair(some, *found, wants.follow, done)
-                taken.append((some, used))
-                left -= len(used)
-            if left == 0:
+            if not named.take_from(some) or len(named.left) == 0:
                 break
-            if len(found[0]):
-                wants.leave(done)
-        if left:
+        if len(named.left):
+            named.give_back()
             return False
-        for some, used in taken:
-            some.counts[used] -= 1
+        le, _, new = run.named
         brought = np.flatnonzero(new > le)
         if len(brought):
             ids = identity_at(page.payload.columns, run.retracts[brought], self.secret)

@@ -22,11 +22,10 @@ from caesura.io.ingress.match_kernels import (
     WAITS,
     Matrix,
     match_events,
-    pair_same,
-    pair_up,
 )
+from caesura.io.ingress.run_kernels import pair_same, pair_up, take_found
 from caesura.io.ingress.runs import NOTHING, InsertRun, RetractTargets, comparable, keys_of, new_index
-from caesura.kernels.hashing import I64, Mask
+from caesura.kernels.hashing import I64, U64, Mask
 from caesura.punctuation import MIN_TIME
 
 if TYPE_CHECKING:
@@ -40,26 +39,100 @@ class Origin(NamedTuple):
     offsets: I64
 
 
+MAX_ROUNDS = 16
+"""So many versions of the same lifetime are looked at for a retract, one after the other."""
+
+
 class NamedRetracts:
     """The retracts of a page, as who looks for their versions: by comparing payloads, or by key."""
 
-    def __init__(self, payload: pa.RecordBatch, run: InsertRun, secret: Secret, *, singly: bool) -> None:
+    def __init__(self, payload: pa.RecordBatch, run: InsertRun, secret: Secret) -> None:
         self.payload, self.run, self._secret = payload, run, secret
-        self.singly = singly and comparable(payload)
+        self.left = np.arange(len(run.retracts))
+        """Those that have found no version yet, as numbers among all."""
+        self.taken: list[tuple[InsertRun, I64]] = []
+        """The rows of runs that were taken, whose counts have gone down already."""
+        self._comparable = comparable(payload)
 
     @cached_property
     def keys(self) -> tuple[I64, I64]:
-        ids = identity_at(self.payload.columns, self.run.retracts, self._secret)
-        return keys_of(ids, self.run.named[0], self.run.named[1])
+        return keys_of(self._ids, self.run.named[0], self.run.named[1])
 
-    def pair(self, other: InsertRun, picked: I64, whom: I64, follow: I64, done: Mask) -> I64:
-        """The rows among those picked that a retract takes, each another."""
-        used = np.empty(len(picked), np.int64)
-        rows = self.run.retracts if other is self.run else NOTHING
-        if self.singly and comparable(other.payload):
-            same = other.equals(picked, self.payload, self.run.retracts, whom)
-            return used[: pair_same(picked, whom, same, rows, done, used)]
-        return used[: pair_up(picked, whom, *other.keys(picked), *self.keys, follow, rows, done, used)]
+    @cached_property
+    def _ids(self) -> tuple[U64, U64]:
+        return identity_at(self.payload.columns, self.run.retracts, self._secret)
+
+    def take_from(self, other: InsertRun) -> bool:
+        """Pairs those that are left with versions of a run; False where there are too many to look at."""
+        if not other.ordered:
+            wants = self._targets(self.left)
+            found = other.scan(wants)
+            return found is not None and self._pair(other, wants, *found)
+        if not self._find(other):
+            return False
+        if len(self.left) == 0 or other.strays.shape[1] == 0:
+            return True
+        wants = self._targets(self.left)
+        return self._pair(other, wants, *other.scan_strays(wants))
+
+    def give_back(self) -> None:
+        """Leaves the versions of runs as they were."""
+        for run, used in self.taken:
+            np.add.at(run.counts, used, 1)
+
+    def _targets(self, who: I64) -> RetractTargets:
+        le, re, _ = self.run.named
+        return RetractTargets(le[who], re[who], lambda: np.column_stack([k[who] for k in self.keys]))
+
+    def _rows(self, other: InsertRun) -> I64:
+        """Where the retracts are, if that matters: what is behind one in its page it cannot name."""
+        return self.run.retracts if other is self.run else NOTHING
+
+    def _find(self, other: InsertRun) -> bool:
+        """Pairs with versions that came in the order of time."""
+        who, gone = self.left, [NOTHING]
+        since = np.zeros(len(self.run.retracts), np.int64)
+        for _ in range(MAX_ROUNDS):
+            found = other.find(self.run.named, self._rows(other), who, since)
+            if found is None:
+                return False
+            same = self._same(other, found, who)
+            used, again, left = (np.empty(len(who), np.int64) for _ in range(3))
+            took, more, none = take_found(who, found, same, other.counts, since, used, again, left)
+            self.taken.append((other, used[:took]))
+            gone.append(left[:none])
+            who = again[:more]
+            if more == 0:
+                self.left = np.concatenate(gone)
+                return True
+        return False
+
+    def _same(self, other: InsertRun, found: I64, who: I64) -> Mask:
+        """Whether what was found has the payload of the retracts; of what was not, nothing is said."""
+        picked = np.maximum(found, 0)
+        if self._comparable and comparable(other.payload):
+            return other.equals(picked, self.payload, self.run.retracts[who])
+        theirs = identity_at(other.payload.columns, picked, self._secret)
+        mine = self._ids
+        same: Mask = (theirs[0] == mine[0][who]) & (theirs[1] == mine[1][who])
+        return same
+
+    def _pair(self, other: InsertRun, wants: RetractTargets, picked: I64, whom: I64) -> bool:
+        """Pairs with the versions among those picked, each with another."""
+        left, rows = self.left, self._rows(other)
+        rows = rows[left] if len(rows) else NOTHING
+        used, done = np.empty(len(picked), np.int64), np.zeros(len(left), np.bool_)
+        if wants.doubled == 0 and self._comparable and comparable(other.payload):
+            same = other.equals(picked, self.payload, self.run.retracts[left[whom]])
+            count = pair_same(picked, whom, same, rows, done, used)
+        else:
+            k1, k2 = self.keys
+            mine = k1[left], k2[left]
+            count = pair_up(picked, whom, *other.keys(picked), *mine, wants.follow, rows, done, used)
+        other.counts[used[:count]] -= 1
+        self.taken.append((other, used[:count]))
+        self.left = left[~done]
+        return True
 
 
 class PageMatch:
@@ -175,10 +248,10 @@ class PageMatch:
         mine = np.flatnonzero(self.retracts[waiting:, WAITS])
         if len(mine) == 0:
             return
-        table, rows, named = self.retracts[waiting:][mine], self.rows[mine], self.named[:, mine]
+        table, rows = self.retracts[waiting:][mine], self.rows[mine]
         fields = {"k1": table[:, K1], "k2": table[:, K2], "sync": table[:, SYNC], "new": table[:, NEW]}
         fields["n1"], fields["n2"] = self.brought[waiting:][mine].T
-        fields |= {"le": named[0], "re": named[1], "offset": origin.offsets[rows]}
+        fields |= {"le": self.named[0][mine], "re": self.named[1][mine], "offset": origin.offsets[rows]}
         fields["lane"] = np.full(len(rows), origin.lane)
         self.matcher.held.append(fields, take_rows(self.payload, mine))
 

@@ -22,6 +22,8 @@ INSERT, RETRACT, UNKNOWN = 0, 1, 2
 SOUND, NO_TIME, NO_KIND, EMPTY, BACKWARDS, SAME, NO_END = 0, 1, 2, 3, 4, 5, 6
 NO_RETRACT, NO_POINT, ALIGNED, TOO_LONG = 7, 8, 9, 10
 NO_NEW_END = MIN_TIME
+BLOCK = 256
+"""So many rows are looked at together."""
 
 
 def spelled(inserts: tuple[str, ...], retracts: tuple[str, ...]) -> tuple[I64, U8, I64, I8, I8]:
@@ -48,10 +50,11 @@ def kind_codes(
     """The code of each text; UNKNOWN for null and for words that are not there."""
     longer = len(valid)
     for i in range(len(out)):
-        longer += offsets[i + 1] - offsets[i] != 1
+        longer |= offsets[i + 1] - offsets[i] != 1
     if longer == 0:
-        for i in range(len(out)):
-            out[i] = letters[data[offsets[0] + i]]
+        bytes_ = data[offsets[0] : offsets[0] + len(out)]
+        for i in range(len(bytes_)):
+            out[i] = letters[bytes_[i]]
         return
     for i in range(len(out)):
         out[i] = UNKNOWN
@@ -66,6 +69,37 @@ def kind_codes(
             same = same and data[offsets[i] + j] == words[ends[word] + j]
         if same:
             out[i] = codes[word]
+
+
+@kernel
+def read_changes(codes: I8, le: I64, re: I64, new: I64, advance: I64, re_new: I64, told: I64) -> bool:
+    """Whether all rows are sound; sets ``re_new``, and tells of them in one pass what follows asks for.
+
+    ``told`` receives the first start, the latest time that a row tells of, how far no start is behind the
+    latest time before it (as if the rows of a block told of theirs at once; wrapped, where that is further
+    than numbers go), and how many retracts there are.
+    """
+    low, top, most, bad, retracts = INFINITY, MIN_TIME, 0, 0, 0
+    for begin in range(0, len(le), BLOCK):  # slices, so that the compiler sees that no index is below zero
+        end = begin + BLOCK
+        kinds, starts, ends, news = codes[begin:end], le[begin:end], re[begin:end], new[begin:end]
+        times, out = advance[begin:end], re_new[begin:end]
+        first, last = INFINITY, MIN_TIME
+        for i in range(len(kinds)):
+            retract = kinds[i] == RETRACT
+            out[i] = news[i] if retract else NO_NEW_END
+            flawed = (ends[i] <= starts[i]) | (kinds[i] == UNKNOWN)
+            flawed |= (starts[i] == MIN_TIME) | (starts[i] == INFINITY)
+            flawed |= retract & ((news[i] == ends[i]) | (news[i] < starts[i]))
+            bad |= flawed
+            retracts += retract
+            first = min(first, starts[i])
+            last = max(last, times[i])
+        low = min(low, first)
+        top = max(top, last)
+        most = max(most, top - first)
+    told[0], told[1], told[2], told[3] = low, top, most, retracts
+    return bad == 0
 
 
 @kernel

@@ -1,8 +1,9 @@
 """The versions that pages brought, as they came: nothing is hashed until a retract may name it.
 
 A run keeps the columns of its page, so adding one copies nothing, and forgetting one is letting go of it.
-A retract names an event by start, end and payload; a run is looked through for the lifetime first, and
-only rows that have it are hashed. Where that would be many rows, the run is hashed whole, once.
+A retract names an event by start, end and payload. Rows that came in the order of time are found by their
+start; else a run is looked through for the lifetime, and only rows that have it are compared or hashed. Where
+that would be many rows, the run is hashed whole, once.
 
 >>> page = Page.of(pa.record_batch({"p": ["P1", "P2", "P3", "P4"]}), le=[1, 3, 5, 5], re=[9, 9, 8, 9])
 >>> run = InsertRun(page, page.le, LOCAL, adjusts=False)
@@ -20,11 +21,11 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.events import Page, take_rows
-from caesura.events.columns import words
+from caesura.events.columns import raw_parts, words
 from caesura.events.identity import LOCAL, Secret, identity_at
-from caesura.events.types import is_words
-from caesura.io.ingress import match_kernels
-from caesura.kernels.hashing import I64, U64, Mask, frozen
+from caesura.events.types import is_bytes, is_words
+from caesura.io.ingress import match_kernels, run_kernels
+from caesura.kernels.hashing import I64, U8, U64, Mask, frozen
 from caesura.punctuation import INFINITY
 
 DENSE = 4
@@ -32,6 +33,8 @@ DENSE = 4
 BITS_EACH = 16
 """So many bits there are for the start of each retract, up to `MOST_WORDS` of 64: half a megabyte."""
 MOST_WORDS = 1 << 16
+IN_ORDER = 4
+"""A run is in order when at most one row in so many starts before another in front of it."""
 SAMPLE = 256
 """Of so many retracts the starts are looked at to tell how far they lie apart."""
 NOTHING = np.zeros(0, np.int64)
@@ -45,7 +48,7 @@ class RetractTargets:
         self.lifetimes = new_index(len(le))
         self.start = np.array(LOCAL.start, np.uint64)
         self.follow = np.empty(len(le), np.int64)
-        self.doubled = match_kernels.place_lifetimes(self.lifetimes, self.start, le, re, self.follow)
+        self.doubled = run_kernels.place_lifetimes(self.lifetimes, self.start, le, re, self.follow)
         """How many have a lifetime that another has too."""
         self._mark(le)
 
@@ -57,11 +60,7 @@ class RetractTargets:
             words *= 2
         self.bits = np.zeros(words, np.uint64)
         self.shift = _shift(le, 64 * words)
-        match_kernels.mark_starts(le, self.shift, self.bits)
-
-    def leave(self, done: Mask) -> None:
-        """Looks no more for what some of the retracts name."""
-        self._mark(self.le[~done])
+        run_kernels.mark_starts(le, self.shift, self.bits)
 
     @cached_property
     def keys(self) -> tuple[match_kernels.I32, match_kernels.Matrix]:
@@ -92,14 +91,22 @@ class InsertRun:
         """Where the events start that were moved to the bound, and the others."""
         self.counts = np.empty(count, np.int32)
         """How many of each there are: none once it is taken away, more if another became equal to it."""
-        span = np.empty(3, np.int64)
         news = NOTHING if page.re_new is None else page.re_new
-        rows, retracts = np.empty(len(news), np.int64), np.empty((3, len(news)), np.int64)
-        found = match_kernels.open_run(self.le, self.re, frozen(news), self.counts, span, rows, retracts)
-        self.retracts = rows[:found].copy()
+        span, named = np.empty(3, np.int64), np.empty((4, len(news) + 1), np.int64)
+        strays = np.empty((3, count + 1), np.int64)
+        self.tops = np.empty(-(-count // run_kernels.TOGETHER), np.int64)
+        """The latest start up to each few rows."""
+        found, astray = run_kernels.open_run(
+            self.le, self.re, frozen(news), self.counts, span, strays, named, self.tops
+        )
+        self.retracts: I64 = named[0, :found].copy()
         """The rows of the page that are no versions of the run."""
-        self.named = retracts[:, :found].copy()
+        self.named = named[1:, :found].copy()
         """The starts, ends and new ends of the retracts."""
+        self.ordered = IN_ORDER * astray <= count
+        """Whether most rows can be found by their start."""
+        self.strays: match_kernels.Matrix = strays[:, : astray if self.ordered else 0].copy()
+        """The other rows, where most can, their starts and ends."""
         self.low, self.high, self.last = (int(at) for at in span)
         self._keys: tuple[I64, I64] | None = None
 
@@ -132,16 +139,33 @@ class InsertRun:
             return NOTHING, NOTHING
         if self._keys is not None:
             return None
-        picked, whom = np.empty(len(self), np.int64), np.empty(len(self), np.int64)
-        lifetimes = wants.bits, wants.shift, wants.lifetimes, wants.start, wants.le, wants.re
-        found = match_kernels.scan_run(*lifetimes, self.le, self.re, self.counts, picked, whom)
-        return (picked[:found], whom[:found]) if DENSE * found <= len(self) else None
+        picked, whom = _scanned(wants, self.le, self.re, self.counts)
+        return (picked, whom) if DENSE * len(picked) <= len(self) else None
 
-    def equals(self, picked: I64, payload: pa.RecordBatch, rows: I64, whom: I64) -> Mask:
-        """Whether rows picked here have the payload of others, in columns of whole numbers."""
+    def scan_strays(self, wants: RetractTargets) -> tuple[I64, I64]:
+        """The same among the rows that came out of order, however many."""
+        if wants.high < self.low or wants.low > self.high:
+            return NOTHING, NOTHING
+        rows, le, re = self.strays
+        picked, whom = _scanned(wants, frozen(le), frozen(re), self.counts[rows])
+        return rows[picked], whom
+
+    def find(self, named: match_kernels.Matrix, rows: I64, who: I64, since: I64) -> I64 | None:
+        """The next row with the lifetime that each of some retracts names, -1 for none; None for too many."""
+        found = np.empty(len(who), np.int64)
+        lifetimes = self.tops, self.le, self.re, self.counts
+        return (
+            None if run_kernels.find_named(*lifetimes, named[0], named[1], rows, who, since, found) else found
+        )
+
+    def equals(self, picked: I64, payload: pa.RecordBatch, rows: I64) -> Mask:
+        """Whether rows picked here have the payload of others, in columns that can be compared."""
         same = np.ones(len(picked), np.bool_)
         for mine, theirs in zip(self.payload.columns, payload.columns, strict=True):
-            match_kernels.compare_rows(words(mine), picked, words(theirs), rows, whom, same)
+            if is_bytes(mine.type):
+                run_kernels.compare_texts(*_parts(mine), picked, *_parts(theirs), rows, same)
+            else:
+                run_kernels.compare_rows(words(mine), picked, words(theirs), rows, same)
         return same
 
     def keys(self, rows: I64) -> tuple[I64, I64]:
@@ -156,10 +180,24 @@ class InsertRun:
         return take_rows(self.payload, rows)
 
 
+def _scanned(wants: RetractTargets, le: I64, re: I64, counts: match_kernels.I32) -> tuple[I64, I64]:
+    """Which of some versions have a lifetime that is named, and by whom."""
+    picked, whom = np.empty(len(le), np.int64), np.empty(len(le), np.int64)
+    lifetimes = wants.bits, wants.shift, wants.lifetimes, wants.start, wants.le, wants.re
+    found = run_kernels.scan_run(*lifetimes, le, re, counts, picked, whom)
+    return picked[:found], whom[:found]
+
+
+def _parts(column: pa.Array) -> tuple[match_kernels.I32, U8]:
+    offsets, data = raw_parts(column)
+    return frozen(offsets), frozen(data)
+
+
 def comparable(payload: pa.RecordBatch) -> bool:
     """Whether equal rows lie equally in memory."""
     return not any(
-        c.null_count or pa.types.is_floating(c.type) or not is_words(c.type) for c in payload.columns
+        c.null_count or pa.types.is_floating(c.type) or not (is_words(c.type) or is_bytes(c.type))
+        for c in payload.columns
     )
 
 

@@ -48,6 +48,8 @@ REASONS = (
     "has a map with one key twice",
 )
 STARTS = {"edge": ("start",), "full": ("+", "insert")}
+WIDE = 1 << 62
+"""Times that lie further apart are not told from each other by their difference."""
 ENDS = {"edge": ("end",), "full": ("-", "retract")}
 
 
@@ -63,8 +65,8 @@ class Shaped(NamedTuple):
     """How far each row says that time has come."""
     span: tuple[int, int] | None = None
     """A time that no row's sync time is before, and the latest that one tells of, where they are known."""
-    ascending: bool = False
-    """Whether it is known that no row's time is before that of the row in front of it."""
+    behind: int | None = None
+    """How far at most a row's sync time is behind the latest time that one before it tells of, if known."""
 
     def part(self, begin: int, end: int) -> Shaped:
         """The rows between two positions."""
@@ -224,14 +226,31 @@ class Shape:
         new = end if edge else le
         if self.new_end is not None:
             new = to_ticks(batch.column(self.new_end), INFINITY)
-        re_new, flaw = np.empty(len(le), np.int64), np.empty(len(le), np.int8)
-        bad = row_kernels.find_flaws(codes, frozen(le), frozen(re), frozen(new), re_new, flaw, edge)
         # An end edge happens at its end, so that is how far it says time has come.
         advance = np.where(codes == row_kernels.RETRACT, end, le) if edge else le
-        changes = re_new if (codes == row_kernels.RETRACT).any() else None
-        if bad or len(le) == 0:
-            return Shaped(le, re, changes, payload, flaw if bad else None, advance)
-        return Shaped(le, re, changes, payload, None, advance, (int(le.min()), int(advance.max())))
+        re_new, told = np.empty(len(le), np.int64), np.empty(4, np.int64)
+        times = frozen(le), frozen(re), frozen(new)
+        if len(le) == 0 or not row_kernels.read_changes(codes, *times, frozen(advance), re_new, told):
+            return _unsound(codes, times, re_new, payload, advance, edge=edge)
+        low, high, behind, retracts = (int(at) for at in told)
+        known = behind if high - low < WIDE else None
+        return Shaped(le, re, re_new if retracts else None, payload, None, advance, (low, high), known)
+
+
+def _unsound(
+    codes: row_kernels.I8,
+    times: tuple[I64, I64, I64],
+    re_new: I64,
+    payload: pa.RecordBatch,
+    advance: I64,
+    *,
+    edge: bool,
+) -> Shaped:
+    """Rows of a shape with a kind, of which some may make no event."""
+    flaw = np.empty(len(codes), np.int8)
+    bad = row_kernels.find_flaws(codes, *times, re_new, flaw, edge)
+    changes = re_new if (codes == row_kernels.RETRACT).any() else None
+    return Shaped(times[0], times[1], changes, payload, flaw if bad else None, advance)
 
 
 _SPELLED = {form: row_kernels.spelled(STARTS[form], ENDS[form]) for form in STARTS}
@@ -257,7 +276,7 @@ def _points(le: I64, payload: pa.RecordBatch) -> Shaped:
     re = np.empty(len(le), np.int64)
     first, last, falls = row_kernels.end_points(frozen(le), re)
     if first > MIN_TIME and last < INFINITY:
-        return Shaped(le, re, None, payload, None, le, (int(first), int(last)), not falls)
+        return Shaped(le, re, None, payload, None, le, (int(first), int(last)), None if falls else 0)
     flaw = _flaws(len(le), (row_kernels.NO_TIME, (le == MIN_TIME) | (le == INFINITY)))
     return Shaped(le, re, None, payload, flaw, le)
 

@@ -157,11 +157,13 @@ class TumblingOperator(Operator):
         self._start(window)
         return self._came(self._put(self._slots_of(keys, window), count, []))
 
-    def placed(self, keys: pa.RecordBatch, window: I64, number: I64, values: list[pa.Array]) -> list[Item]:
-        """Takes rows into windows by key; each row has the number of its window among these."""
+    def placed(
+        self, keys: pa.RecordBatch, window: I64, number: I64, values: list[pa.Array], weight: int
+    ) -> list[Item]:
+        """Takes rows into windows by key, or out of them; each has the number of its window among these."""
         self._start(window)
         at = self._slots_of(keys, window)[number]
-        return self._came(self._put(at, np.ones(len(number), np.int64), values))
+        return self._came(self._put(at, np.full(len(number), weight, np.int64), values))
 
     def _start(self, window: I64) -> None:
         """Rows came that start in these windows: as far as windows end to end go, at their starts."""

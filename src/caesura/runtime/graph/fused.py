@@ -3,10 +3,10 @@
      where(kind == 0) -> select(ad) -> join(campaigns) -> group_by(campaign).tumbling(1s)
 
 A page goes from the first step's edge into the windows' slots; the steps between see none of its rows, and
-count them as theirs. Retracts, of which only final rows leave, follow step by step behind the inserts of
-their page. What one pass is not made for goes its usual way, page by page: other retracts, tokens and
-labels, feedback, keys that are no small whole numbers, a joined side that may still change, lifetimes that
-cross windows.
+count them as theirs. Retracts, where only final rows leave, follow in a pass of their own behind the inserts
+of their page, or step by step where events are shortened. What one pass is not made for goes its usual way,
+page by page: other retracts, tokens and labels, feedback, keys that are no small whole numbers, a joined side
+that may still change, lifetimes that cross windows.
 
 Law: what leaves the windows is what would leave them without this, row by row.
 """
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 PAUSE = 64
 """For so many pages it is not tried again, where one did not fit."""
+Place = Callable[[RowRange], None]
 FOUND = "\0"
 """In the place of a column of the first step: one that a look-up brings."""
 
@@ -91,18 +92,31 @@ class FusedSteps:
             return False  # what leaves at once is the net change of a page
         if not self._free():
             return False
-        done = self._place(page)
+        keys = whole_numbers([page.payload.column(self._route.key)], len(page))
+        done = keys is not None and self._bring(page, keys)
         self._paused = 0 if done else PAUSE
-        if done and page.retracts is not None:
-            self._take_back(page.filter(page.retracts))
         for cell in self.cells[1:] if done else ():
             cell.rest -= cell.responder is not None
             if cell.rest < 0:
                 cell.feedback.wake()
         return done
 
-    def _take_back(self, page: Page) -> None:
-        """Has retracts go step by step, behind the inserts of their page."""
+    def _take_back(self, page: Page, keys: I64, place: Place) -> None:
+        """Takes the retracts of a page out of the windows, behind its inserts."""
+        ranges = self._ranges
+        went, whole = sum(one.went for one in ranges.used), not any(one.parts for one in ranges.used)
+        for one in ranges.used:
+            one.turn()
+        if whole:
+            ranges.each(place, *((one,) for one in ranges.used))
+        if whole and self._fits(page, keys, place):
+            self._send(page, went, -1)
+        else:
+            assert page.retracts is not None
+            self._step_by_step(page.filter(page.retracts))
+
+    def _step_by_step(self, page: Page) -> None:
+        """Has retracts go their usual way."""
         pages = [page]
         for cell in self.cells:
             cell.operator.counters.rows_in += sum(map(len, pages))
@@ -134,35 +148,47 @@ class FusedSteps:
         if not isinstance(first, Where) or not has_call(first.predicate):
             self._ranges.divide(threads, count)
 
-    def _place(self, page: Page) -> bool:
-        keys = whole_numbers([page.payload.column(self._route.key)], len(page))
-        if keys is None:
-            return False
+    def _bring(self, page: Page, keys: I64) -> bool:
+        """Brings a page into the windows, its inserts before its retracts; False where it does not fit."""
         test, ranges = self._test, self._ranges
-        inserts = None if page.retracts is None else ~page.retracts
 
-        def bring(one: RowRange, start: int, stop: int) -> None:
-            one.pick(page, start, stop, test, inserts)
-            again(one)
+        def begin(one: RowRange, start: int, stop: int) -> None:
+            one.pick(page, start, stop, test)
+            place(one)
 
-        def again(one: RowRange) -> None:
+        def place(one: RowRange) -> None:
             one.place(page, keys, self.windows.grid, points=self._points, numbered=bool(self._route.values))
 
-        ranges.each(bring, *ranges.cut(len(page)))
+        ranges.each(begin, *ranges.cut(len(page)))
+        if not self._fits(page, keys, place):
+            return False
+        went = sum(one.went for one in ranges.used)
+        self._send(page, len(page) - went, 1)
+        if went:
+            self._take_back(page, keys, place)
+        return True
+
+    def _fits(self, page: Page, keys: I64, place: Place) -> bool:
+        """Whether all rows that were placed have a group that lives as long as their window, or get one."""
+        ranges = self._ranges
         unknown = [one for one in ranges.used if one.missing > 0]
         if not all(self._learn(page, keys, one) for one in unknown):
             ranges.empty()
             self._forget()
             return False
-        ranges.each(again, *((one,) for one in unknown))
-        passed = sum(one.passed for one in ranges.used)
+        ranges.each(place, *((one,) for one in unknown))
+        passed = any(one.passed for one in ranges.used)
         if any(one.missing for one in ranges.used) or (passed and not self._covered()):
             ranges.empty()
             return False
-        self._count(len(page) if inserts is None else int(np.count_nonzero(inserts)), passed)
-        if passed:
-            self.last.send(self.last.guarded(self._add, page))
         return True
+
+    def _send(self, page: Page, came: int, weight: int) -> None:
+        """Adds what was placed to the windows, or takes it out of them, and sends what follows."""
+        passed = sum(one.passed for one in self._ranges.used)
+        self._count(came, passed, pages=int(weight > 0))
+        if passed:
+            self.last.send(self.last.guarded(self._add, page, weight))
 
     @cached_property
     def _test(self) -> Callable[[Page], Mask] | None:
@@ -211,27 +237,27 @@ class FusedSteps:
         self._since, self._until = MIN_TIME, INFINITY
         self._held = 0 if self._join is None else self._join.sides[1].rows.live
 
-    def _add(self, page: Page) -> list[Item]:
-        """Brings what was placed into the windows' slots."""
+    def _add(self, page: Page, weight: int) -> list[Item]:
+        """Brings what was placed into the windows' slots, or out of them."""
         if len(self._groups) > 1:
             self._groups = [pa.concat_batches(self._groups)]
         numbered = self._ranges.numbered() if self._route.values else NO_ROWS
         group, window, count = self._ranges.found()
         keys = self._groups[0].take(plain_array(group))
         if not self._route.values:
-            return self.windows.counted(keys, window, count)
+            return self.windows.counted(keys, window, weight * count)
         values = [page.payload.column(name) for name in self._route.values]
         rows = self._ranges.rows()
         if rows is not None:
             wanted = plain_array(rows)
             values = [column.take(wanted) for column in values]
-        return self.windows.placed(keys, window, numbered, values)
+        return self.windows.placed(keys, window, numbered, values, weight)
 
-    def _count(self, came: int, passed: int) -> None:
+    def _count(self, came: int, passed: int, *, pages: int) -> None:
         """The rows as the counters of every step would have them."""
         for number, cell in enumerate(self.cells):
             counters = cell.operator.counters
-            counters.pages_in += 1
+            counters.pages_in += pages
             counters.rows_in += came if number == 0 else passed
             if cell is not self.last:
                 counters.rows_out += passed

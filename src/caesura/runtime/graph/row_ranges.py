@@ -10,10 +10,11 @@ from concurrent.futures import Executor
 
 import numpy as np
 
+from caesura.events.nested import NO_MASK
 from caesura.events.page import Page
 from caesura.kernels.grid import Lattice
-from caesura.kernels.hashing import I64, Mask
-from caesura.kernels.placing import NO_ROWS, Places, pick_rows
+from caesura.kernels.hashing import I64, Mask, frozen
+from caesura.kernels.placing import NO_ROWS, Places, pick_apart, pick_rows
 
 MIN_ROWS = 1 << 15
 """A range of fewer rows is not worth another thread."""
@@ -26,7 +27,11 @@ class RowRange:
         self.places = Places()
         self.start = 0
         self.rows: I64 | None = None
-        """Those that pass the filter, counted from the start; None for all."""
+        """Those that pass the filter, counted from the start; None for all. Retracts are apart."""
+        self.retracts: I64 = NO_ROWS
+        """The retracts that pass, in the same way."""
+        self.parts, self.went = 0, 0
+        """How many of those leave something of their event behind, and how many there are, passing or not."""
         self.cells: I64 = NO_ROWS
         self.missing = 0
         self._count = 0
@@ -41,23 +46,25 @@ class RowRange:
         rows = np.arange(self._count) if self.rows is None else self.rows
         return rows + self.start
 
-    def pick(
-        self,
-        page: Page,
-        start: int,
-        stop: int,
-        test: Callable[[Page], Mask] | None,
-        inserts: Mask | None = None,
-    ) -> None:
-        """Takes a range of a page, and of it the rows that pass the filter; of some pages inserts only."""
+    def pick(self, page: Page, start: int, stop: int, test: Callable[[Page], Mask] | None) -> None:
+        """Takes a range of a page, and of it the rows that pass the filter, retracts apart."""
         self.start, self._count, self.rows = start, stop - start, None
-        mask = None if inserts is None else inserts[start:stop]
+        self.retracts, self.parts, self.went = NO_ROWS, 0, 0
+        mask = NO_MASK
         if test is not None:
-            passed = test(page if self._count == len(page) else page.slice(start, self._count))
-            mask = passed if mask is None else passed & mask
-        if mask is not None:
+            mask = test(page if self._count == len(page) else page.slice(start, self._count))
+        if page.re_new is not None:
+            picked, gone = np.empty(self._count + 1, np.int64), np.empty(self._count + 1, np.int64)
+            times = frozen(page.le[start:stop]), frozen(page.re_new[start:stop])
+            came, left, self.parts, self.went = pick_apart(mask, *times, picked, gone)
+            self.rows, self.retracts = picked[:came], gone[:left]
+        elif test is not None:
             picked = np.empty(self._count + 1, np.int64)
             self.rows = picked[: pick_rows(mask, picked)]
+
+    def turn(self) -> None:
+        """The retracts that pass take the place of the inserts."""
+        self.rows, self.retracts = self.retracts, NO_ROWS
 
     def place(self, page: Page, keys: I64, grid: Lattice, *, points: bool, numbered: bool) -> None:
         """Brings the rows that pass to their cells; ``missing`` says how many keys have no group yet."""
