@@ -411,6 +411,10 @@ _rows, rows = rows, rows.tumbling({size}).agg(n=cz.count())
     assert said("upgrade", checkpoint, flow(20)) == changed
     assert told("upgrade", checkpoint, flow(20))["differs"] is True
     said("upgrade", checkpoint, flow(20), "--how", "continue", "--sink", out, code=1)
+    told_rows = "prepared: 2 rows read now, 2 in all\n"
+    assert said("upgrade", checkpoint, flow(20), "--prepare") == changed + told_rows
+    assert told("upgrade", checkpoint, flow(20), "--prepare")["prepared"] == {"rows": 0, "rows_in_all": 2}
+    said("upgrade", checkpoint, flow(20), "--prepare", "--how", "rebuild", code=2)
     assert said("upgrade", checkpoint, flow(20), "--how", "rebuild", "--sink", out) == changed
     assert said("upgrade", checkpoint, flow(20)) == "clicks: kept\ntumbling: kept\n"
     said("upgrade", checkpoint, flow(20), "--how", "anew", code=2)

@@ -52,7 +52,17 @@ def _readings(folder: Path, rows: int = 300) -> cz.Stream:
 
 
 def _counted(folder: Path, size: int) -> cz.Stream:
-    return _readings(folder).group_by("k").tumbling(size).agg(n=cz.count())
+    _readings(folder)
+    return _read(folder, size)
+
+
+def _read(folder: Path, size: int) -> cz.Stream:
+    return (
+        cz.read.parquet(folder, time="t", punctuate=cz.delay(0))
+        .group_by("k")
+        .tumbling(size)
+        .agg(n=cz.count())
+    )
 
 
 def test_what_is_restored_and_read_again_is_shown(tmp_path: Path, screen: Terminal) -> None:
@@ -66,6 +76,23 @@ def test_what_is_restored_and_read_again_is_shown(tmp_path: Path, screen: Termin
         again = [line for line in _said(screen) if line.startswith("reading again: ")]
     assert again[-1].startswith("reading again: 300 of 300 rows (100 %)")
     assert screen.getvalue().endswith("\r\x1b[K")
+
+
+def test_what_is_prepared_is_shown_and_what_was_prepared_is_not_counted(
+    tmp_path: Path, screen: Terminal
+) -> None:
+    options: dict[str, Any] = {"sink": tmp_path / "out", "checkpoint": tmp_path / "checkpoint"}
+    with _counted(tmp_path / "in", 10).query(**options) as query:
+        query.run()
+    screen.truncate(0)
+    _counted(tmp_path / "in", 20).prepare_upgrade(tmp_path / "checkpoint")
+    assert any(line.startswith("preparing: 300 of 300 rows (100 %)") for line in _said(screen))
+    pq.write_table(pa.table({"t": range(300, 310), "k": [0] * 10}), tmp_path / "in" / "1.parquet")
+    with _read(tmp_path / "in", 10).query(**options) as query:
+        query.run()
+    screen.truncate(0)
+    _read(tmp_path / "in", 20).query(**options, on_change="rebuild").close()
+    assert any(line.startswith("reading again: 10 of 10 rows (100 %)") for line in _said(screen))
 
 
 def test_files_that_are_compared_are_shown_in_bytes(tmp_path: Path, screen: Terminal) -> None:

@@ -161,6 +161,7 @@ ENTRIES = {
     "Stream.to_spark(loop_log)": lambda uri: STREAM.to_spark(None, loop_log=uri),
     "Stream.query(checkpoint)": lambda uri: STREAM.query(checkpoint=uri),
     "Stream.query(sink)": lambda uri: STREAM.query(checkpoint="here", sink=uri),
+    "Stream.prepare_upgrade(checkpoint)": lambda uri: STREAM.prepare_upgrade(uri),
     "Stream.create_view(sink)": lambda uri: STREAM.create_view(None, "speeds", sink=uri),
     "Pipeline.start(path)": lambda uri: VIEWS.start(None, path=uri, checkpoint="here"),
     "Pipeline.start(checkpoint)": lambda uri: VIEWS.start(None, path="here", checkpoint=uri),

@@ -25,3 +25,12 @@ def test_segments_that_are_full_are_saved_once_and_all_come_back() -> None:
     assert len(renamed) == 3
     again.restore(renamed, spoken=True)
     assert again.entries[0]["at"] == {"other": {"0": 0}}
+
+
+def test_a_reading_behind_which_nothing_was_read_is_not_settled() -> None:
+    log = EnteredLog()
+    assert log.settled({}) == 0
+    log.clock({"in": {"0": 4}}, 1000)
+    assert log.settled({"in": {"0": 4, "clock": 1000}}) == 0
+    assert log.settled({"in": {"0": 4, "1": 2, "clock": 1000}}) == 1
+    assert log.settled({"in": {"0": 5, "clock": 1000}}) == 1

@@ -30,12 +30,18 @@ from caesura.runtime.durable.change import PlanChange, steps_of
 from caesura.runtime.durable.claimed_views import views_change
 from caesura.runtime.durable.corrections import FinalRows
 from caesura.runtime.durable.manifest import Manifests
+from caesura.runtime.durable.preparing import Preparation
 from caesura.runtime.query.query import Query
 from caesura.runtime.query.result import Output, delivered
 from caesura.waiting import waiting
 
 Switch = Annotated[str | None, typer.Option("--how", help="continue or rebuild; without, nothing is changed")]
 Out = Annotated[str | None, typer.Option("--sink", help="the folder that was sink= of the query")]
+
+
+Ahead = Annotated[
+    bool, typer.Option("--prepare", help="while the query runs, read what a later --how rebuild would read")
+]
 
 
 @app.command()
@@ -49,14 +55,43 @@ def upgrade(
     final_rows: Annotated[
         str, typer.Option(help="rows that were final and would differ: refuse, keep or new_generation")
     ] = "refuse",
+    prepare: Ahead = False,
     as_json: AsJson = False,
 ) -> None:
     """Shows what becomes of the state of each step under a new version of a pipeline, or goes over to it.
 
     "continue": state that fits is kept, and the new plan holds from here on. "rebuild": the sources are read
     again as far as they were read, and the output is corrected to what the new plan would have given.
+    --prepare, once or more, reads that beforehand beside the query that runs: it stands still for the rest.
     Of a pipeline with claims CHECKPOINT is its folder; on Spark its checkpoint, and --sink its folder.
     """
+    _check_choices(how, output, final_rows, prepare=prepare)
+    check_folder(checkpoint)
+    place, form = Place.of(checkpoint), cast("Output", output)
+    claimed = _claims_of(place, sink)
+    if claimed is not None:
+        _refuse_preparing(claimed, prepare=prepare)
+        change = _upgrade_views(place, claimed, load_pipeline(target), how, final_rows)
+    else:
+        stream = load(target)
+        change = _change(place, {"out": delivered(stream.node, form)})
+    done: Preparation | None = None
+    if prepare:
+        with working(f"preparing {target}"):
+            done = stream.prepare_upgrade(checkpoint, output=form)
+    if how is not None and claimed is None:
+        given: dict[str, Any] = {"checkpoint": checkpoint, "sink": sink, "output": form, "on_change": how}
+        given |= {"final_rows": final_rows}
+        with working(f"going over to {target}"):
+            _go_over(place, stream, given)
+    if as_json:
+        told = {"differs": change.differs, "steps": [asdict(step) for step in change.steps]}
+        say_json(told if done is None else {**told, "prepared": asdict(done)})
+    else:
+        say(str(change) if done is None else f"{change}\n{done}")
+
+
+def _check_choices(how: str | None, output: str, final_rows: str, *, prepare: bool) -> None:
     if how not in (None, "continue", "rebuild"):
         raise typer.BadParameter(f"'{how}' is none of continue, rebuild", param_hint="--how")
     if output not in OUTPUTS:
@@ -64,23 +99,9 @@ def upgrade(
     if final_rows not in get_args(FinalRows):
         known = ", ".join(get_args(FinalRows))
         raise typer.BadParameter(f"'{final_rows}' is none of {known}", param_hint="--final-rows")
-    check_folder(checkpoint)
-    place, form = Place.of(checkpoint), cast("Output", output)
-    claimed = _claims_of(place, sink)
-    if claimed is not None:
-        change = _upgrade_views(place, claimed, load_pipeline(target), how, final_rows)
-    else:
-        stream = load(target)
-        change = _change(place, {"out": delivered(stream.node, form)})
-    if how is not None and claimed is None:
-        given: dict[str, Any] = {"checkpoint": checkpoint, "sink": sink, "output": form, "on_change": how}
-        given |= {"final_rows": final_rows}
-        with working(f"going over to {target}"):
-            _go_over(place, stream, given)
-    if as_json:
-        say_json({"differs": change.differs, "steps": [asdict(step) for step in change.steps]})
-    else:
-        say(str(change))
+    if prepare and how is not None:
+        why = "--prepare comes before --how: the query runs meanwhile"
+        raise typer.BadParameter(why, param_hint="--prepare")
 
 
 def _claims_of(checkpoint: Place, sink: str | None) -> Store | None:
@@ -89,6 +110,14 @@ def _claims_of(checkpoint: Place, sink: str | None) -> Store | None:
         if (store := Store(place)).described:
             return store
     return None
+
+
+def _refuse_preparing(claimed: Store, *, prepare: bool) -> None:
+    if prepare:
+        raise StreamError(
+            f"'{claimed.path}' holds the claims of a pipeline, and these are not prepared while it runs.",
+            remedy="Stop the pipeline and take --how rebuild, which reads the sources from their beginning.",
+        )
 
 
 def _upgrade_views(

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from caesura.runtime import Query, Schedule, ScheduleName
     from caesura.runtime.durable.change import OnChange
     from caesura.runtime.durable.corrections import FinalRows
+    from caesura.runtime.durable.preparing import Preparation
     from caesura.runtime.inspect.feedback_audit import FeedbackAudit
     from caesura.runtime.inspect.trace import Trace
     from caesura.runtime.inspect.trace_back import RowOrigin
@@ -409,6 +410,7 @@ class RunSteps(Planned):
         Stream.run : run to the end, in this process.
         Stream.preview : the first rows.
         Stream.start : a streaming query on Spark.
+        Stream.prepare_upgrade : reads beforehand what a rebuild reads.
 
         Examples
         --------
@@ -451,6 +453,70 @@ class RunSteps(Planned):
             )
         except CaesuraError as error:
             raise error.at("query", here()) from None
+
+    def prepare_upgrade(
+        self,
+        checkpoint: str | Path,
+        *,
+        output: Output = "changes",
+        speculate: Speculate | None = None,
+        every: Duration = "1m",
+        take_over: bool = False,
+    ) -> Preparation:
+        """Reads, beside a query that runs, what it has read so far; a rebuild then has little to read.
+
+        The query and its checkpoint stay as they are. Called again, it reads only what the query has saved
+        since. Then stop the query, and start this plan with ``on_change="rebuild"``.
+
+        Parameters
+        ----------
+        checkpoint
+            The checkpoint of the query. What is prepared lies in its folder ``prepared`` until the switch.
+        output
+            What is taken of the stream, as it will be in `query`.
+        speculate
+            When windows speak, as it will be in `query`.
+        every
+            How often what was read is saved: cut off, it goes on from there.
+        take_over
+            Whether it is taken from another process that prepares there; by default that is refused.
+
+        Returns
+        -------
+        Preparation
+            How many rows were read.
+
+        See Also
+        --------
+        Stream.query : a query with a checkpoint, in this process.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import caesura as cz
+        >>> clicks = cz.from_rows([{"ts": t, "user": t % 2} for t in range(30)], time="ts")
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> runs = clicks.tumbling(10).agg(n=cz.count()).query(checkpoint=folder / "cp", sink=folder / "out")
+        >>> while runs.step():
+        ...     _ = runs.save()
+        >>> other = clicks.tumbling(15).agg(n=cz.count())
+        >>> print(other.prepare_upgrade(folder / "cp"))
+        prepared: 30 rows read now, 30 in all
+        >>> runs.close()
+        >>> other.query(checkpoint=folder / "cp", sink=folder / "out", on_change="rebuild").run()
+        """
+        from caesura.runtime.durable.making import prepared_upgrade
+
+        try:
+            return prepared_upgrade(
+                delivered(self.node, output),
+                checkpoint,
+                every=every,
+                speculate=speculate or ("watermark" if output == "final" else "arrival"),
+                take_over=take_over,
+            )
+        except CaesuraError as error:
+            raise error.at("prepare_upgrade", here()) from None
 
     def _query_on_threads(self, threads: int, *, saved: bool, **options: Any) -> Query | ThreadedQuery:
         from caesura.runtime.threads.running import check_threads, query_on_threads

@@ -98,14 +98,14 @@ def correction(
     if form_of(node) == "marked":
         pages.append(replace(kinds.times(np.maximum(marks - was_final, 0)), settled=True))
     differing = Differing(output, kinds.times(lost), kinds.times(gained))
-    return Correction([page for page in pages if len(page)], differing, _promised(items) < covered)
+    return Correction([page for page in pages if len(page)], differing, promised(items) < covered)
 
 
 def _marks(items: Sequence[Item], schema: pa.Schema) -> Page:
     return concat([replace(i, settled=False) for i in items if isinstance(i, Page) and i.settled], schema)
 
 
-def _promised(items: Sequence[Item]) -> int:
+def promised(items: Sequence[Item]) -> int:
     """Up to where nothing changes any more."""
     alone = [i.pattern for i in items if not isinstance(i, Page) and not i.pattern.without_time().attributes]
     return max((p.time_bound for p in alone if p.time_bound is not None), default=MIN_TIME)

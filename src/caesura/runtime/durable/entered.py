@@ -12,12 +12,13 @@ files does, and not with time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from itertools import count
 from typing import Any
 
 from caesura.events.chunks import Chunks, SavedJson
 from caesura.punctuation import Punctuation
+from caesura.runtime.graph.source_reader import lanes_of
 
 HEAD = "entered"
 SEGMENT = 500
@@ -88,11 +89,14 @@ class EnteredLog:
         """Has the next snapshot hold everything."""
         self._saved, self._sealed = {}, 0
 
-    def again(self, read_to: Callable[[Position], None]) -> Iterator[dict[str, Any]]:
-        """The entries, each when the sources were read as far as they were then."""
-        for entry in list(self.entries):
-            read_to(entry["at"])
-            yield entry
+    def settled(self, positions: Position) -> int:
+        """How many entries stay, if sources stand there: a reading that came last may be replaced."""
+        count = len(self.entries)
+        if count and "clock" in self.entries[-1]:
+            ((label, at),) = self.entries[-1]["at"].items()
+            stands = {str(lane): row for lane, row in lanes_of(positions.get(label, {})).items()}
+            return count - 1 if stands == at else count
+        return count
 
 
 def _plain(at: Position) -> dict[str, dict[str, int]]:

@@ -16,6 +16,7 @@ from caesura.plan import Duration, Node, Speculate
 from caesura.plan.prune import prune
 from caesura.runtime.durable.change import OnChange
 from caesura.runtime.durable.corrections import FinalRows
+from caesura.runtime.durable.preparing import Preparation, prepare
 from caesura.runtime.durable.query import DurableQuery
 from caesura.runtime.graph.schedule import Schedule, ScheduleName
 from caesura.runtime.sinks.named import as_sink
@@ -65,6 +66,19 @@ def durable_query(
         final_rows=final_rows,
         state_memory=state_memory,
         record=record,
+    )
+
+
+def prepared_upgrade(
+    node: Node, checkpoint: str | Path, *, every: Duration, speculate: Speculate, take_over: bool
+) -> Preparation:
+    """Reads with a plan what the query of a checkpoint has read, for a later switch."""
+    return prepare(
+        prune({"out": node}),
+        Place.of(checkpoint).absolute(),
+        speculate=speculate,
+        every=_seconds(every),
+        take_over=take_over,
     )
 
 

@@ -13,14 +13,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from caesura.errors import StreamError
+from caesura.errors import DataError, StreamError
 from caesura.events.chunks import STATE_FORMAT, later
 from caesura.io.places import Place
 from caesura.io.sinks.protocol import Part
 from caesura.runtime.durable.change import SavedStep
+from caesura.runtime.query.pipelines import StateLog
 
 KEPT = 2
 """So many manifests stay: the last, and the one before, for whoever reads while it is made."""
@@ -91,8 +93,25 @@ class Manifests:
 
     def last(self) -> SavedEpoch | None:
         """The manifest that counts; None of a new checkpoint."""
-        files = self._folder.files(".json")
-        return SavedEpoch.from_bytes(files[-1].read_bytes(), files[-1]) if files else None
+        while files := self._folder.files(".json"):
+            with suppress(FileNotFoundError):  # the query that runs has made others meanwhile
+                return SavedEpoch.from_bytes(files[-1].read_bytes(), files[-1])
+        return None
+
+    def saved(self) -> tuple[SavedEpoch, dict[str, bytes]] | None:
+        """The manifest that counts, and what it says of the query but not of its steps; None of a new one.
+
+        The query may run, and replace manifests and files of state meanwhile: both are of one moment.
+        """
+        last = self.last()
+        while last is not None:
+            try:
+                return last, StateLog(self.checkpoint / "state", {}).load(last.state, steps=False)
+            except (DataError, FileNotFoundError):
+                before, last = last, self.last()
+                if last is None or last.number == before.number:
+                    raise
+        return None
 
     def begin(self, first: SavedEpoch) -> SavedEpoch:
         """Takes the checkpoint for a start of its query, which goes on from the last manifest."""

@@ -18,7 +18,6 @@ import pyarrow as pa
 
 from caesura.errors import CaesuraError, StreamError, looked_up
 from caesura.events import Item
-from caesura.events.chunks import SavedJson
 from caesura.io.places import Place
 from caesura.io.places.lease import Lease
 from caesura.io.sinks.protocol import Sink, TableSink
@@ -28,32 +27,30 @@ from caesura.punctuation import Punctuation
 from caesura.runtime.durable.change import OnChange, PlanChange, carried_offsets, check_choices, steps_of
 from caesura.runtime.durable.corrections import FinalRows, forms_of
 from caesura.runtime.durable.delivery import Delivery, TakenOutput
-from caesura.runtime.durable.entered import EnteredLog, Position
+from caesura.runtime.durable.entered import EnteredLog
 from caesura.runtime.durable.manifest import Manifests, SavedEpoch
+from caesura.runtime.durable.prepared import PreparedFolder, PreparedPlan
 from caesura.runtime.durable.rebuild import (
     CONSUMER,
     GivenOutput,
-    ReadAgain,
     columns_of,
     corrected,
     refuse_assembled,
     refuse_columns,
 )
+from caesura.runtime.durable.replay import Replay, entered_log, saved_positions
 from caesura.runtime.graph.rejected import late_tables
 from caesura.runtime.graph.schedule import Schedule, ScheduleName
-from caesura.runtime.graph.source_reader import CLOCK
 from caesura.runtime.metrics.plan_shape import shape_of_query
 from caesura.runtime.metrics.saved_status import IN_A_PROCESS, save_shape, save_status
 from caesura.runtime.metrics.served import timed
 from caesura.runtime.metrics.status import Board, log_steps
-from caesura.runtime.metrics.waiting_line import WaitingLine
 from caesura.runtime.query.pipelines import StateLog
 from caesura.runtime.query.query import Query
 from caesura.runtime.query.recorded_rows import RecordedRows, TakenIn
 from caesura.runtime.query.recording import Recording
 from caesura.runtime.query.stored_plan import described
 from caesura.runtime.sinks.held import held_table
-from caesura.waiting import teller
 
 log = logging.getLogger("caesura.epochs")
 
@@ -100,7 +97,8 @@ class DurableQuery(Query):
         self._checkpoint = checkpoint
         self._ring, self._taken_in = ring, TakenIn()
         self._entered = EnteredLog()
-        self._go_on(checkpoint, on_change, final_rows)
+        self._prepared, self._speculate = PreparedFolder(checkpoint), speculate
+        self._go_on(checkpoint, on_change, final_rows, take_over=take_over)
         if ring is not None:
             labels = {cell.node.fingerprint: cell.label for cell in self.graph.cells}
             for reader in self.parts.readers.values():
@@ -114,7 +112,9 @@ class DurableQuery(Query):
             host=IN_A_PROCESS,
         )
 
-    def _go_on(self, checkpoint: Place, on_change: OnChange, final_rows: FinalRows) -> None:
+    def _go_on(
+        self, checkpoint: Place, on_change: OnChange, final_rows: FinalRows, *, take_over: bool
+    ) -> None:
         """Takes what was saved, if anything was; goes over from another plan to this one."""
         cells = self.graph.cells
         plan = {cell.label: described(cell.node) for cell in cells if not cell.node.row_wise}
@@ -136,9 +136,10 @@ class DurableQuery(Query):
             tag=f"-{self._last.start}",
         )
         saved = self._log.load(self._last.state) if self._last.state else {}
-        self._entered.restore(saved, spoken=_spoken(saved))
+        self._entered = entered_log(saved)
         if changed and on_change == "rebuild":
-            self._rebuild(saved, final_rows)
+            with self._prepared.taken(take_over=take_over):
+                self._rebuild(saved, final_rows)
         else:
             if saved:
                 self.restore(self._carried(saved))
@@ -152,6 +153,7 @@ class DurableQuery(Query):
         if before is not None and before.known_steps != steps:
             self._save(whole=True)
         self._log.sweep()
+        self._prepared.forget(self._last)
 
     def _carried(self, chunks: dict[str, bytes]) -> dict[str, bytes]:
         """The state that was saved, under the names that steps have now."""
@@ -187,22 +189,23 @@ class DurableQuery(Query):
     def _rebuild(self, chunks: dict[str, bytes], final_rows: FinalRows) -> None:
         """Reads the sources again up to where they were read, and gives what corrects the output."""
         before = GivenOutput(self._last.columns, self._last.forms, self._last.generation)
-        positions = SavedJson("offsets").read(chunks) or {}
-        self._entered.carry(self.change.renamed)
-        names = {now: then for then, now in self.change.renamed.items()}
-        again = {
-            label: ReadAgain(reader, positions.get(names.get(label, label), {}))
-            for label, reader in self.parts.readers.items()
-        }
-        refuse_assembled(self.parts, self._sink, before, again, final_rows, self._entered)
+        names = self.change.renamed
+        self._entered.carry(names)
+        positions = {names[n]: at for n, at in saved_positions(chunks).items() if n in names}
+        begun = PreparedPlan.begun(self._last, steps_of(self.graph.cells), self._speculate)
+        refuse_assembled(self.parts, self._sink, before, positions, final_rows, self._entered)
+        prepared = self._prepared.found(begun, positions, self._log.labels)
+        prepared.restore(self)
+        for name, given in self._prepared.history(prepared.plan).items():
+            self._taps[name] += given
+        replay = Replay(self, positions, self._entered, seen=prepared.plan.seen)
         self._delivery.begin(self._last)
-        self._log.clear()
-        self._read_again(again)
-        for some in again.values():
-            some.check()
+        standing = {name: data for name, data in chunks.items() if name == CONSUMER}
+        self._log.begin_anew(prepared.state.whole | standing)
+        replay.run("reading again")
+        replay.end()
         self.consumer.restore(chunks)
         self._entered.begin_anew()
-        self.runner.close()
         assert isinstance(self._sink, TableSink)
         items = {name: list(self._taps[name]) for name in self.outputs}
         pages = corrected(self._sink.read_back, self.outputs, items, before, final_rows)
@@ -212,39 +215,6 @@ class DurableQuery(Query):
         super().late()  # the sink has them, of the first time
         for name, corrections in pages.items():
             self._taps[name][:] = corrections
-
-    def _read_again(self, again: Mapping[str, ReadAgain]) -> None:
-        """Lets the sources give once more what they gave; a terminal sees how far that is."""
-        tell, onlookers = teller(), list(self.runner.onlookers)
-        if tell is not None:
-            total = sum(some.rows for some in again.values())
-            self.runner.onlookers.append(WaitingLine(self, tell, "reading again", total))
-        self._let_in_again(again)
-        self.runner.rest()
-        self.runner.onlookers[:] = onlookers
-
-    def _let_in_again(self, again: Mapping[str, ReadAgain]) -> None:
-        """Reads what was read, and lets in where it came first what entered besides."""
-
-        def read_to(at: Position) -> None:
-            for label, some in again.items():
-                if label in at:
-                    some.read_to(at[label])
-            self.runner.replay()
-
-        for some in again.values():
-            some.read_to({})
-        for entry in self._entered.again(read_to):
-            if "message" in entry:
-                super()._send_feedback(entry["output"], Punctuation.from_json(entry["message"]))
-                self.runner.deliver()
-            for label in entry["at"] if "clock" in entry else ():
-                if label in again and again[label].reader.node.heartbeat is not None:
-                    reader = again[label].reader
-                    reader.cell.send(reader.clock_reads(entry["clock"]))
-        for some in again.values():
-            some.read_to(None)
-        self.runner.replay()
 
     def feed(self, label: str, item: Item) -> None:
         """As a query without a checkpoint takes it; recorded, where that was asked for."""
@@ -456,9 +426,3 @@ class DurableQuery(Query):
             f"what comes out goes to the sink, and {what}() has none of it.",
             remedy="Read what the sink has; or make the query without sink=.",
         )
-
-
-def _spoken(chunks: Mapping[str, bytes]) -> bool:
-    """Whether a consumer has spoken, or a clock was read, by the time that state was saved."""
-    positions = SavedJson("offsets").read(chunks) or {}
-    return CONSUMER in chunks or any(CLOCK in position for position in positions.values())

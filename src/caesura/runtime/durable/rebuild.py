@@ -22,7 +22,7 @@ from caesura.io.sources.source import Source
 from caesura.plan import NOTHING_NOW, Node, SourceBatch, walk
 from caesura.punctuation import Punctuation
 from caesura.runtime.durable.corrections import FinalRows, correction, form_of, settle
-from caesura.runtime.durable.entered import EnteredLog
+from caesura.runtime.durable.entered import EnteredLog, Position
 from caesura.runtime.feedback.consumer import fits
 from caesura.runtime.graph.source_reader import CLOCK, SourceReader, check_passed, lanes_of
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 CONSUMER = "standing_feedback"
 """The chunk that holds what a consumer has said."""
-NOTHING: Mapping[str, ReadAgain] = {}
+NOWHERE: Position = {}
 NEW = "Start with a new checkpoint and a new sink."
 
 
@@ -44,16 +44,16 @@ def refuse_assembled(
     parts: Assembly,
     sink: Sink,
     before: GivenOutput,
-    again: Mapping[str, ReadAgain],
+    positions: Position,
     final_rows: FinalRows,
     entered: EnteredLog,
 ) -> None:
     """Refuses a plan in this process whose past cannot be made again, or whose output cannot be corrected."""
-    refuse_rebuilding(parts.outputs, sink, before, final_rows, unrepeatable_parts(parts, again, entered))
+    refuse_rebuilding(parts.outputs, sink, before, final_rows, unrepeatable_parts(parts, positions, entered))
 
 
 def unrepeatable_parts(
-    parts: Assembly, again: Mapping[str, ReadAgain] = NOTHING, entered: EnteredLog | None = None
+    parts: Assembly, positions: Position = NOWHERE, entered: EnteredLog | None = None
 ) -> str:
     """Why what a query in this process has read cannot be read once more; empty where it can."""
     why = cut_loop(parts.outputs)
@@ -61,7 +61,9 @@ def unrepeatable_parts(
         why = f"'{next(iter(parts.inputs))}' is fed by hand"
     for label, reader in parts.readers.items():
         if isinstance(reader.node, Source):
-            kept = entered is not None and entered.whole and again[label].read_with_clock
+            position = positions.get(label, {})
+            with_clock = CLOCK in position or not any(lanes_of(position).values())
+            kept = entered is not None and entered.whole and with_clock
             why = why or unrepeatable(reader.node, clock=kept)
     if entered is not None:
         why = why or _unheard(parts, entered)
@@ -95,9 +97,14 @@ def refuse_rebuilding(
     """Refuses outputs that cannot be corrected, and whatever else there is to say against it."""
     if not isinstance(sink, TableSink):
         why = why or "its sink does not give back what it was given"
+    refuse_unrepeatable(why)
+    refuse_columns("" if final_rows == "new_generation" else before.other_columns(outputs, sink))
+
+
+def refuse_unrepeatable(why: str) -> None:
+    """Refuses a past that cannot be made again."""
     if why:
         raise StreamError(f"what the query has given cannot be rebuilt: {why}.", remedy=NEW)
-    refuse_columns("" if final_rows == "new_generation" else before.other_columns(outputs, sink))
 
 
 def refuse_columns(why: str) -> None:
@@ -122,13 +129,14 @@ def unrepeatable(source: Source, *, clock: bool = False) -> str:
 
 
 class ReadAgain:
-    """Lets a source give, from its beginning, what was read up to a position, and then nothing.
+    """Lets a source give, from where its reader stands, what was read up to a position, and then nothing.
 
     ``over``: it was at its end there, and is again.
     """
 
     def __init__(self, reader: SourceReader, position: Mapping[str, int], *, over: bool = False) -> None:
         self.reader, self._position = reader, position
+        self._start = dict(reader.offsets)
         self._ends = {lane: at for lane, at in lanes_of(position).items() if at}
         self._now: dict[int, int] | None = None
         """Up to where it may read now; None for all of it."""
@@ -141,7 +149,7 @@ class ReadAgain:
         self._now = None if lanes is None else {int(lane): at for lane, at in lanes.items() if at}
 
     def _up_to(self) -> Iterator[SourceBatch]:
-        source, done = self.reader.node, dict[int, int]()
+        source, done = self.reader.node, dict(self._start)
         while True:
             ends = self._ends if self._now is None else self._now
             if isinstance(source, Source) and any(done.get(lane, 0) < at for lane, at in ends.items()):
@@ -154,13 +162,8 @@ class ReadAgain:
 
     @property
     def rows(self) -> int:
-        """How many rows were read."""
-        return sum(self._ends.values())
-
-    @property
-    def read_with_clock(self) -> bool:
-        """Whether the clock was read along with its rows, or it has none."""
-        return CLOCK in self._position or not self._ends
+        """How many rows are read again."""
+        return sum(at - self._start.get(lane, 0) for lane, at in self._ends.items())
 
     def check(self) -> None:
         """Refuses where it did not give all of that."""

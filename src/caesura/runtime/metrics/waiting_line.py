@@ -21,6 +21,8 @@ class WaitingLine:
         self._readers = list(query.parts.readers.values())
         self._tell = tell
         self._progress = TaskProgress(what, total, "rows")
+        self._before = 0 if total is None else self._rows()
+        """What was read before there was anything to show, where the total is of what is read now."""
         self._next = self._progress.began + pauses()[0]
         self._shown = False
 
@@ -33,8 +35,11 @@ class WaitingLine:
             self._progress.total = self._progress.total or known_rows(r.node for r in self._readers)
             self._shown = True
         self._next = now + pauses()[1]
-        self._progress.done = sum(reader.cell.operator.counters.rows_in for reader in self._readers)
+        self._progress.done = self._rows() - self._before
         self._tell(self._progress.text())
+
+    def _rows(self) -> int:
+        return sum(reader.cell.operator.counters.rows_in for reader in self._readers)
 
     def update(self) -> None:
         """Called by the thread that runs the query, when it stops working: the line goes."""

@@ -87,9 +87,9 @@ class StateLog:
             (self.folder / name).remove()
         return tuple(self.files)
 
-    def clear(self) -> None:
-        """Forgets what was loaded: the next file holds all there is."""
-        self.files, self.whole = [], {}
+    def begin_anew(self, chunks: Mapping[str, bytes]) -> None:
+        """Takes these, under the labels of steps, for all there is: the next file holds them too."""
+        self.files, self.whole, self._all = [], dict(chunks), True
 
     def sweep(self) -> None:
         """Removes files that nothing needs: those of saves that were cut off."""
@@ -105,18 +105,23 @@ class StateLog:
             if name.partition("/")[0] not in dropped
         }
         self._all = True
-        return {_renamed(name, self.prints): data for name, data in self.whole.items()}
+        return self.named()
 
-    def load(self, files: tuple[str, ...]) -> dict[str, bytes]:
-        """The chunks that these files leave."""
+    def load(self, files: Iterable[str], *, steps: bool = True) -> dict[str, bytes]:
+        """The chunks that these files leave; without ``steps``, those of the query alone."""
+        files = tuple(files)
         with waiting("reading the saved state", len(files), "files") as progress:
             for file in files:
-                self._take(self.folder / file)
+                self._take(self.folder / file, steps=steps)
                 progress.done += 1
         self.files = list(files)
+        return self.named()
+
+    def named(self) -> dict[str, bytes]:
+        """The chunks under the fingerprints of this process."""
         return {_renamed(name, self.prints): data for name, data in self.whole.items()}
 
-    def _take(self, file: Place) -> None:
+    def _take(self, file: Place, *, steps: bool) -> None:
         """What a file changes of the state."""
         if not file.exists():
             raise DataError(
@@ -126,7 +131,7 @@ class StateLog:
         for name, data in self._read(file).items():
             if data is None:
                 self.whole.pop(name, None)
-            else:
+            elif steps or "/" not in name:
                 self.whole[name] = data
 
     @staticmethod
