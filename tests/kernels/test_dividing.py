@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from caesura.kernels.dividing import divide_whole, pick_hashed
+from caesura.kernels.dividing import (
+    RowsByBucket,
+    divide_whole,
+    divided,
+    number_hashed,
+    number_whole,
+)
 
 
 @pytest.mark.parametrize("buckets", [1, 2, 5])
@@ -33,11 +39,27 @@ def test_every_row_is_in_one_bucket_with_its_equals(buckets: int, nulls: bool) -
     assert len(set(at)) == buckets
 
 
-def test_hashes_are_divided_alike_by_kernel_and_twin() -> None:
+@pytest.mark.parametrize("buckets", [1, 2, 5, 64])
+@pytest.mark.parametrize("nulls", [False, True])
+def test_a_page_divided_once_gives_each_bucket_the_rows_that_it_would_pick(buckets: int, nulls: bool) -> None:
+    random = np.random.default_rng(buckets)
+    keys, le = random.integers(-99, 99, 300), np.arange(300)
+    valid = random.random(300) < 0.8 if nulls else np.zeros(0, np.bool_)
+    once = RowsByBucket.of_keys(keys, valid, np.uint64(77), buckets)
+    for number in range(buckets):
+        picked = divided(keys, valid, le, le + 5, np.uint64(77), buckets, number)
+        assert once[number].tolist() == picked.rows.tolist()
+    for given in (keys, valid, np.uint64(77), buckets), (keys.view(np.uint64) * np.uint64(2**55), buckets):
+        kernel = number_whole if len(given) == 4 else number_hashed
+        found = [np.empty(300, np.int64) for _ in range(2)]
+        kernel.compiled()(*given, found[0])
+        with np.errstate(over="ignore"):
+            kernel.twin(*given, found[1])
+        assert found[0].tolist() == found[1].tolist()
+
+
+def test_hashes_are_divided_into_all_buckets() -> None:
     hashes = np.random.default_rng(3).integers(0, 2**64 - 1, 300, np.uint64)
-    found = []
-    for run in (pick_hashed.compiled(), pick_hashed.twin):
-        out = np.empty(301, np.int64)
-        found.append([out[: run(hashes, 3, number, out)].tolist() for number in range(3)])
-    assert found[0] == found[1]
-    assert sorted(row for rows in found[0] for row in rows) == list(range(300))
+    parts = [RowsByBucket.of_hashes(hashes, 3)[number].tolist() for number in range(3)]
+    assert all(part == sorted(part) and len(part) > 50 for part in parts)
+    assert sorted(row for part in parts for row in part) == list(range(300))

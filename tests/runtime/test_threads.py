@@ -20,6 +20,7 @@ from caesura import Stream, col
 from caesura.errors import CaesuraError, StreamError
 from caesura.events import History, draw, violations
 from caesura.io import Source
+from caesura.kernels.dividing import RowsByBucket
 from caesura.plan.prune import prune
 from caesura.runtime import Query
 from caesura.runtime.graph import row_ranges
@@ -162,3 +163,22 @@ def test_claims_on_threads_are_those_of_one_thread() -> None:
     one, more = (stream.run(claims=cz.tokens(every=3), threads=n) for n in (1, 2))
     assert [str(c.prefix) for c in one.claims] == [str(c.prefix) for c in more.claims]
     assert one.draw() == more.draw()
+
+
+@pytest.mark.parametrize("column", ["k", "name"])
+def test_many_buckets_have_a_page_divided_once_and_give_what_one_gives(
+    column: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, begin = [], RowsByBucket.__init__
+
+    def noted(self: RowsByBucket, numbers: Any, buckets: int) -> None:
+        made.append(buckets)
+        begin(self, numbers, buckets)
+
+    monkeypatch.setattr(RowsByBucket, "__init__", noted)
+    keys = [None if n % 11 == 0 else n * 7 % 40 for n in range(500)]
+    table = pa.table({"ts": range(500), "k": keys, "name": [None if k is None else f"n{k}" for k in keys]})
+    stream = cz.from_arrow(table, time="ts").group_by(column).tumbling(100).agg(n=cz.count())
+    rows = [sorted(map(str, stream.run(threads=n).table().to_pylist())) for n in (1, 9)]
+    assert rows[0] == rows[1]
+    assert made == [9]

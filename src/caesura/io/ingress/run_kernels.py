@@ -284,10 +284,11 @@ def compare_texts(
         if not same[c] or their_offsets[rows[c] + 1] - b != size:
             same[c] = False
             continue
-        k = 0
-        while k < size and mine[a + k] == theirs[b + k]:
-            k += 1
-        same[c] = k == size
+        left, right = mine[a : a + size], theirs[b : b + size]
+        differ = 0
+        for k in range(len(left)):  # to the end, for that takes a few instructions
+            differ += left[k] != right[k]
+        same[c] = differ == 0
 
 
 @kernel

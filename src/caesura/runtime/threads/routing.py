@@ -1,9 +1,14 @@
 """Which part of a page is a bucket's: every bucket takes its own, on its own thread.
 
+Where a key must be hashed, or buckets are many, the first that asks divides the page for all.
+
 Law: rows whose keys are equal are in one bucket, whichever exchange of a plan they come by.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Lock
 
 import numpy as np
 import pyarrow as pa
@@ -13,8 +18,13 @@ from caesura.events.columns import from_words, words
 from caesura.events.identity import Secret, identity
 from caesura.events.nested import NO_MASK, validity
 from caesura.events.page import take_rows
-from caesura.kernels.dividing import divided, hashed_rows_of_bucket
+from caesura.kernels.dividing import RowsByBucket, divided
+from caesura.kernels.hashing import I64
 from caesura.plan.cut import EVENTS, EVERYWHERE, Exchange
+
+ONCE = 8
+"""For so many buckets a page is divided once by whole numbers; for fewer each picks its own rows."""
+_DIVIDING = Lock()
 
 
 def part_of(page: Page, exchange: Exchange, buckets: int, number: int, secret: Secret) -> Page | None:
@@ -28,16 +38,34 @@ def part_of(page: Page, exchange: Exchange, buckets: int, number: int, secret: S
     columns += [pa.array(page.le)] if exchange.keys == EVENTS else []
     # By the type of the columns alone, so that all pages are cut alike, nulls or not.
     if len(columns) == len(names) == 1 and pa.types.is_integer(columns[0].type):
-        return _by_number(page, names[0], columns[0], buckets, number, secret.routing)
-    hashes = identity(columns, len(page), secret.routing)[0]
-    rows = hashed_rows_of_bucket(hashes, buckets, number)
+        keys, valid = words(columns[0]).astype(np.int64, copy=False), validity(columns[0])
+        if buckets < ONCE:
+            return _picked(page, names[0], columns[0], keys, buckets, number, secret.routing)
+
+        def divide() -> RowsByBucket:
+            return RowsByBucket.of_keys(keys, valid, secret.routing.start[0], buckets)
+
+    else:
+
+        def divide() -> RowsByBucket:
+            return RowsByBucket.of_hashes(identity(columns, len(page), secret.routing)[0], buckets)
+
+    rows = _once(page, (exchange.keys, buckets, secret.routing.start), divide)[number]
     return None if len(rows) == 0 else page if len(rows) == len(page) else page.take(rows)
 
 
-def _by_number(
-    page: Page, name: str, column: pa.Array, buckets: int, number: int, secret: Secret
+def _once(page: Page, how: object, divide: Callable[[], RowsByBucket]) -> RowsByBucket:
+    """The rows of all buckets, found by the first that asks; the others wait for it."""
+    with _DIVIDING:
+        known: dict[object, RowsByBucket] = page.__dict__.setdefault("_divided", {})
+        if how not in known:
+            known[how] = divide()
+        return known[how]
+
+
+def _picked(
+    page: Page, name: str, column: pa.Array, keys: I64, buckets: int, number: int, secret: Secret
 ) -> Page | None:
-    keys = words(column).astype(np.int64, copy=False)
     part = divided(keys, validity(column), page.le, page.re, secret.start[0], buckets, number)
     if len(part.rows) in (0, len(page)):
         return page if len(part.rows) else None
