@@ -34,19 +34,23 @@ def test_a_referring_store_holds_what_a_copying_one_holds(monkeypatch: pytest.Mo
     for seed in range(20):
         draw = random.Random(seed)
         plain, refers = ColumnStore(SCHEMA), ReferredStore(SCHEMA)
+        held: list[dict[str, object]] = []
         named: list[tuple[Deferred, pa.RecordBatch]] = []
         for _ in range(12):
             more = batch(draw, draw.choice((0, 1, 5, 40)))
             some = np.flatnonzero([draw.random() < 0.7 for _ in range(more.num_rows)])
             for store in (plain, refers):
                 store.append(more, some)
+            held += [row for i, row in enumerate(more.to_pylist()) if i in some]
             if draw.random() < 0.5:
                 keep = np.flatnonzero([draw.random() < 0.5 for _ in range(plain.size)])
                 plain.compact(keep)
                 refers.compact(keep)
+                held = [held[i] for i in keep]
             rows = np.array([draw.randrange(plain.size) for _ in range(9)] if plain.size else [], np.int64)
             named.append((Deferred.of(refers, rows, (), SCHEMA), plain.take(rows)))
             assert refers.all().equals(plain.all()), seed
+            assert plain.all().to_pylist() == held, seed
         for deferred, wanted in named:
             assert deferred.batch().equals(wanted), seed
         whole = Deferred.joined([deferred for deferred, _ in named])

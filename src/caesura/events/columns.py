@@ -63,11 +63,20 @@ class Grown:
 
     def extend(self, values: np.ndarray[Any, Any]) -> None:
         end = self.size + len(values)
+        self._make_room(end)
+        self.data[self.size : end] = values
+        self.size = end
+
+    def _make_room(self, end: int) -> None:
         if end > len(self.data):
             # Room that nothing was written to costs no memory, and moving what is there costs most.
             self._grow(AHEAD * end if end >= MANY else max(end, 2 * len(self.data)))
-        self.data[self.size : end] = values
-        self.size = end
+
+    def extend_from(self, values: np.ndarray[Any, Any], rows: I64) -> None:
+        """The named ones of some values behind the others."""
+        self._make_room(self.size + len(rows))
+        _take_into(values, rows, self.data[self.size : self.size + len(rows)])
+        self.size += len(rows)
 
     def reserve(self, count: int) -> None:
         """Makes room for so many values more, and some: they are then added without a copy of the others."""
@@ -83,16 +92,31 @@ class Grown:
     def view(self) -> np.ndarray[Any, Any]:
         return self.data[: self.size]
 
-    def replace(self, values: np.ndarray[Any, Any], *, reuse: bool = False) -> None:
-        """Takes these values instead, in new memory; with ``reuse`` in the old, if it would not stand empty.
+    def replace(self, values: np.ndarray[Any, Any]) -> None:
+        """Takes these values instead, as they lie."""
+        self.data, self.size = values, len(values)
 
-        Views of the old values stay as they are only if the memory is not reused.
+    def keep(self, rows: I64, *, reuse: bool = False) -> None:
+        """Only the named values, in new memory with as much room as there was, if it would not stand empty.
+
+        With ``reuse`` they are moved within the old memory. Views of the old values stay as they are only
+        if it is not reused.
+
+        >>> some = Grown(np.int64)
+        >>> some.extend(np.array([7, 8, 9]))
+        >>> some.keep(np.array([0, 2]))
+        >>> some.view.tolist(), len(some.data)
+        ([7, 9], 2)
         """
-        if reuse and 4 * len(values) >= len(self.data):
-            self.data[: len(values)] = values
+        count, shape = len(rows), self.data.shape
+        if 4 * count < len(self.data):
+            shape, reuse = (count, *shape[1:]), False
+        kept = self.data if reuse else np.empty(shape, self.data.dtype)
+        if reuse:
+            kept[:count] = taken(self.view, rows)
         else:
-            self.data = values
-        self.size = len(values)
+            _take_into(self.view, rows, kept[:count])
+        self.data, self.size = kept, count
 
 
 class StoreColumn(Protocol):
@@ -135,12 +159,20 @@ def gather(values: np.ndarray[Any, Any], rows: I64, out: np.ndarray[Any, Any]) -
 
 def taken(values: np.ndarray[Any, Any], rows: I64) -> np.ndarray[Any, Any]:
     """The named values; much faster than NumPy where they do not lie in fast memory."""
-    if len(rows) < SHORT_GATHER or values.dtype.kind == "V":
-        return values.take(rows)
+    if len(rows) < SHORT_GATHER or values.dtype.kind == "V" or values.ndim > 1:
+        return values.take(rows, 0)
     out = np.empty(len(rows), values.dtype)
+    _take_into(values, rows, out)
+    return out
+
+
+def _take_into(values: np.ndarray[Any, Any], rows: I64, out: np.ndarray[Any, Any]) -> None:
+    """The named values, into memory that is there."""
+    if len(rows) < SHORT_GATHER or values.dtype.kind == "V" or values.ndim > 1:
+        values.take(rows, 0, out)
+        return
     width = f"i{values.dtype.itemsize}"
     gather(frozen(values.view(width)), frozen(rows), out.view(width))
-    return out
 
 
 class _Valid:
@@ -149,14 +181,26 @@ class _Valid:
     def __init__(self) -> None:
         self.flags: Grown | None = None
 
-    def append(self, before: int, values: pa.Array) -> None:
+    def append(self, before: int, values: pa.Array, rows: I64 | None = None) -> None:
         if values.null_count == 0 and self.flags is None:
             return
+        mask = validity(values)
+        mask = mask if len(mask) else np.ones(len(values), np.bool_)
+        self._reach(before).extend(mask if rows is None else mask[rows])
+
+    def extend(self, before: int, other: _Valid, rows: I64) -> None:
+        """The flags of rows of another column."""
+        if other.flags is not None:
+            self._reach(before).extend_from(other.flags.view, rows)
+        elif self.flags is not None:
+            self.flags.extend(np.ones(len(rows), np.bool_))
+
+    def _reach(self, before: int) -> Grown:
+        """The flags, with those of so many values before there were any."""
         if self.flags is None:
             self.flags = Grown(np.bool_)
             self.flags.extend(np.ones(before, np.bool_))
-        mask = validity(values)
-        self.flags.extend(mask if len(mask) else np.ones(len(values), np.bool_))
+        return self.flags
 
     def frozen(self) -> _Valid:
         other = _Valid()
@@ -188,9 +232,18 @@ class FixedColumn:
         other.data, other.valid = self.data.frozen(), self.valid.frozen()
         return other
 
-    def append(self, values: pa.Array) -> None:
-        self.valid.append(self.data.size, values)
-        self.data.extend(words(values))
+    def append(self, values: pa.Array, rows: I64 | None = None) -> None:
+        """Values of an array, by default all."""
+        self.valid.append(self.data.size, values, rows)
+        if rows is None:
+            self.data.extend(words(values))
+        else:
+            self.data.extend_from(words(values), rows)
+
+    def refer(self, other: FixedColumn, rows: I64) -> None:
+        """Values of another column."""
+        self.valid.extend(self.data.size, other.valid, rows)
+        self.data.extend_from(other.data.view, rows)
 
     def hold(self, values: pa.Array) -> None:
         """Takes an array as it lies, in place of all there is."""
@@ -201,7 +254,7 @@ class FixedColumn:
         return from_words(taken(self.data.view, rows), self.valid.take(rows), self.type)
 
     def compact(self, keep: I64) -> None:
-        self.data.replace(taken(self.data.view, keep))
+        self.data.keep(keep)
         self.valid.compact(keep)
 
     @property
@@ -404,7 +457,10 @@ class ColumnStore:
         """Rows of a batch, by default all, behind those there are."""
         wanted = None if rows is None else pa.array(rows)
         for column, values in zip(self.columns, batch.columns, strict=True):
-            column.append(values if wanted is None else values.take(wanted))
+            if isinstance(column, FixedColumn):
+                column.append(values, rows)
+            else:
+                column.append(values if wanted is None else values.take(wanted))
         self.size += batch.num_rows if rows is None else len(rows)
 
     def take(self, rows: I64) -> pa.RecordBatch:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.columns import taken, words
+from caesura.events.columns import raw_parts, taken, words
 from caesura.events.types import is_bytes
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, frozen
@@ -70,6 +70,8 @@ def grouped(columns: Sequence[pa.Array], count: int) -> PageGroups | None:
         other = None if found is None else _numbered(column, limit)
         if found is None or other is None or len(found.first) * len(other.first) > limit:
             return None
+        if len(other.first) == 1:
+            continue
         size = len(other.first)
         found = _by_code(found.number * size + other.number, 0, len(found.first) * size)
     return found
@@ -102,6 +104,8 @@ def _numbered(column: pa.Array, limit: int) -> PageGroups | None:
     if is_bytes(column.type):
         if not repeats(column):
             return None
+        if _all_alike(column):
+            return PageGroups(np.zeros(len(column), np.int64), np.zeros(1, np.int64))
         encoded = column.dictionary_encode()
         return _by_code(encoded.indices.to_numpy().astype(np.int64), 0, len(encoded.dictionary))
     if not _is_whole(column):
@@ -125,6 +129,20 @@ def _by_code(code: I64, low: int, size: int) -> PageGroups:
     number, first = np.empty(len(code), np.int64), np.empty(min(size, len(code)), np.int64)
     count = number_codes(frozen(code), low, np.full(size, -1, np.int32), number, first)
     return PageGroups(number, first[:count])
+
+
+def _all_alike(texts: pa.Array) -> bool:
+    """Whether texts, of which none is null, are all the same, by their bytes.
+
+    >>> [_all_alike(pa.array(texts)) for texts in (["ab", "ab"], ["a", "aa"], ["a", "b"], ["", ""])]
+    [True, False, False, True]
+    """
+    offsets, data = raw_parts(texts)
+    size = int(offsets[1] - offsets[0])
+    if (offsets[1:] - offsets[:-1] != size).any():
+        return False
+    own = data[offsets[0] : offsets[-1]]
+    return size == 0 or bool((own[size:] == own[:-size]).all())
 
 
 def repeats(texts: pa.Array) -> bool:

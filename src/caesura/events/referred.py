@@ -122,7 +122,7 @@ class ReferredColumn:
 
     def compact(self, keep: I64) -> None:
         if self.held <= 2 * len(keep) + SPARE:
-            self.at.replace(self.at.view[keep])
+            self.at.keep(keep)
             return
         which, within = self.places(keep)
         live = np.bincount(which, minlength=len(self.arrays))
@@ -214,12 +214,9 @@ class ReferredStore(ColumnStore):
 
     def append(self, batch: pa.RecordBatch, rows: I64 | None = None) -> None:
         """Rows of a batch, by default all, behind those there are."""
-        wanted = None if rows is None else pa.array(rows)
         for column, values in zip(self.columns, batch.columns, strict=True):
-            if isinstance(column, ReferredColumn):
-                column.append(values, rows)
-            else:
-                column.append(values if wanted is None else values.take(wanted))
+            assert isinstance(column, (ReferredColumn, FixedColumn))
+            column.append(values, rows)
         self.size += batch.num_rows if rows is None else len(rows)
 
     def page_to(self, pages: StatePages) -> None:
@@ -230,13 +227,14 @@ class ReferredStore(ColumnStore):
 
     def refer(self, some: Deferred) -> None:
         """Rows of other stores, whose wide values are held where they are."""
+        stored = len(some.schema) - len(some.beside)
         for place, column in enumerate(self.columns):
-            if isinstance(column, ReferredColumn):
-                for other, rows in some.parts_of(place):
-                    assert isinstance(other, ReferredColumn)
-                    column.refer(other, rows)
-            else:
+            if place >= stored:
                 column.append(some.column(place))
+                continue
+            for other, rows in some.parts_of(place):
+                assert isinstance(column, ReferredColumn) == isinstance(other, ReferredColumn)
+                column.refer(other, rows)  # type: ignore[attr-defined]
         self.size += len(some)
 
     @staticmethod

@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from caesura.events.arrow_bytes import first_batch
 from caesura.events.chunks import Chunks, damaged, ipc_bytes
-from caesura.events.columns import ColumnStore, Grown, taken
+from caesura.events.columns import ColumnStore, Grown
 from caesura.events.paging import StatePages
 from caesura.events.referred import Deferred, ReferredStore
 from caesura.kernels.hashing import I64, Mask
@@ -147,12 +147,10 @@ class RowState:
         """Moves the live rows together; gives their old numbers, by new number."""
         keep = np.flatnonzero(self.alive)
         for grown in self.fields.values():
-            values = grown.view
-            kept = taken(values, keep) if values.ndim == 1 else values[keep]
-            grown.replace(kept, reuse=self.reuses)
+            grown.keep(keep, reuse=self.reuses)
         if self.payload.columns:
             self.payload.compact(keep)
-        self._alive.replace(np.ones(len(keep), np.bool_))
+        self._alive.keep(keep)
         self.size = self.live = len(keep)
         if self._runs:
             self._generation += 1
