@@ -300,11 +300,13 @@ class AliveOperator(Operator):
     ) -> tuple[dict[tuple[Any, ...], AlongPoints], list[pa.Array]]:
         """What the accumulators give along these steps, () for the number of rows, and the aggregates."""
         rows = self.slots.rows
-        known: dict[tuple[Any, ...], AlongPoints] = {(): AlongPoints(steps, rows, touched, (), None)}
+        counts: dict[str, I64] = {}
+        known: dict[tuple[Any, ...], AlongPoints] = {(): AlongPoints(steps, rows, touched, (), None, counts)}
         columns = []
         for (_, a), parts in zip(self.slots.aggregates, self.slots.plans, strict=True):
             if a.value is not None and parts not in known:
-                known[parts] = AlongPoints(steps, rows, touched, parts, values[self.slots.place(a)])
+                own = values[self.slots.place(a)]
+                known[parts] = AlongPoints(steps, rows, touched, parts, own, counts)
                 known[parts].given = values[self.slots.own_place(a)]
             columns.append(a.rule.finish(a, known[parts]))
         return known, columns

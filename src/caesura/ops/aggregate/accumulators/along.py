@@ -276,8 +276,11 @@ class AlongPoints:
         at: I64,
         parts: tuple[Any, ...],
         values: pa.Array | None,
+        counts: dict[str, I64],
     ) -> None:
         self._along, self._slots, self._at, self._values = steps, slots, at, values
+        self._counts = counts
+        """What was counted along the same steps, by the name of the count: aggregates of a value share it."""
         self.given = values
         """The values as the accumulator takes them, perhaps with starts."""
         self._count = parts[0] if parts else None
@@ -288,14 +291,24 @@ class AlongPoints:
     def _steps(self) -> PointSteps:
         return self._along.steps if isinstance(self._along, EnteringRows) else self._along
 
+    @property
+    def counted_as(self) -> str:
+        """The field of the slots that counts its values; of no value, rows."""
+        return "rows" if self._count is None else str(self._count.name)
+
     @cached_property
     def n(self) -> I64:
-        along = self._along
+        name = self.counted_as
+        if name not in self._counts:
+            self._counts[name] = self._counted(name)
+        return self._counts[name]
+
+    def _counted(self, name: str) -> I64:
+        along, running = self._along, self._slots.get(name)[self._at]
+        whole = self._counts.get("rows") if len(self._valid) == 0 else None
+        if whole is not None and np.array_equal(running, self._slots.get("rows")[self._at]):
+            return whole  # no value is null, and none was
         out = np.empty(along.given, np.int64)
-        if self._count is None:
-            running = self._slots.get("rows")[self._at]
-        else:
-            running = self._count.value(self._slots, self._at).to_numpy().copy()
         if isinstance(along, EnteringRows):
             enter_counts(along.who, along.gives, along.leaves, frozen(self._valid), running, out)
             return out
@@ -388,7 +401,7 @@ class AlongPoints:
 
     def fields_after(self, given: I64, fields: dict[str, Any]) -> None:
         """Adds what the slots' fields are behind these results, of accumulators that are what they give."""
-        count, part = "rows" if self._count is None else self._count.name, self._part
+        count, part = self.counted_as, self._part
         if count not in fields:
             fields[count] = self.n[given]
         if isinstance(part, WideSum):
