@@ -11,8 +11,10 @@ import pytest
 
 import caesura as cz
 from caesura import col
-from caesura.kernels.placing import NO_NEW_END, NO_ROWS, UNFIT, Places, pick_apart, pick_rows, place_rows
+from caesura.events import NO_NEW_END, Page
+from caesura.kernels.placing import NO_ROWS, UNFIT, Places, pick_rows, place_rows
 from caesura.runtime.graph.fused import FusedSteps
+from caesura.runtime.graph.row_ranges import RowRange
 
 SHOPS = pa.table(
     {"since": [-50, -50, -50, 40], "until": [500, 500, 500, 500], "shop": [0, 1, 2, 3], "city": list("aabc")}
@@ -154,20 +156,20 @@ def test_feedback_makes_rows_go_their_usual_way() -> None:
     assert 1 not in query.table()["shop"].to_pylist()
 
 
+@pytest.mark.parametrize("filtered", [False, True])
 @pytest.mark.parametrize("seed", range(3))
-def test_inserts_and_retracts_are_picked_apart_alike_by_the_kernel_and_its_twin(seed: int) -> None:
+def test_inserts_and_retracts_of_a_range_are_picked_apart(seed: int, filtered: bool) -> None:
     random = np.random.default_rng(seed)
-    le = random.integers(0, 9, 200)
-    gone = random.random(200) < 0.3
+    le, gone = random.integers(0, 9, 200), random.random(200) < 0.3
     news = np.where(gone, le + random.integers(0, 2, 200), NO_NEW_END)
-    for mask in (np.zeros(0, np.bool_), random.random(200) < 0.4):
-        passed = mask if len(mask) else np.ones(200, np.bool_)
-        for run in (pick_apart.compiled(), pick_apart.twin):
-            came, went = np.empty(201, np.int64), np.empty(201, np.int64)
-            counts = run(mask, le, news, came, went)
-            assert came[: counts[0]].tolist() == np.flatnonzero(passed & ~gone).tolist()
-            assert went[: counts[1]].tolist() == np.flatnonzero(passed & gone).tolist()
-            assert counts[2:] == ((passed & gone & (news > le)).sum(), gone.sum())
+    page = Page.of(pa.record_batch({"v": random.random(200)}), le=le, re=le + 5, re_new=news)
+    passed = page.payload["v"].to_numpy() < (0.4 if filtered else 2)
+    one = RowRange()
+    one.pick(page, 30, 170, (lambda part: part.payload["v"].to_numpy() < 0.4) if filtered else None)
+    part = slice(30, 170)
+    assert one.rows is not None and one.rows.tolist() == np.flatnonzero((passed & ~gone)[part]).tolist()
+    assert one.retracts.tolist() == np.flatnonzero((passed & gone)[part]).tolist()
+    assert (one.went, one.parts) == (gone[part].sum(), (passed & gone & (news > le))[part].sum())
 
 
 @pytest.mark.parametrize("seed", range(3))

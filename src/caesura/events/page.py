@@ -112,6 +112,16 @@ class Page:
         return None if self.re_new is None else self.re_new != NO_NEW_END
 
     @cached_property
+    def retract_rows(self) -> I64:
+        """The numbers of the rows that are retracts."""
+        return NO_ENDS if self.retracts is None else np.flatnonzero(self.retracts)
+
+    def with_retracts(self, rows: I64) -> Page:
+        """The same page, of which it is known which rows are retracts."""
+        self.__dict__["retract_rows"] = rows
+        return self
+
+    @cached_property
     def sync(self) -> I64:
         """The earliest time that each row changes."""
         if self.re_new is None:

@@ -20,7 +20,6 @@ from caesura.kernels.hashing import I64, Mask, frozen
 from caesura.kernels.memo import MAX_SMALL
 from caesura.punctuation import INFINITY, MIN_TIME
 
-NO_NEW_END = MIN_TIME
 NO_ROWS: I64 = np.zeros(0, np.int64)
 UNKNOWN, ASKED = -1, -2
 UNFIT, NO_ROOM, NO_WINDOW = -1, -2, -3
@@ -40,34 +39,6 @@ def pick_rows(mask: Mask, out: I64) -> int:
         out[count] = i
         count += mask[i]
     return count
-
-
-@kernel
-def pick_apart(mask: Mask, le: I64, re_new: I64, inserts: I64, retracts: I64) -> tuple[int, int, int, int]:
-    """The same for inserts and retracts apart, each where the mask, unless it is empty, is true.
-
-    Gives how many of both there are, how many of these retracts leave something behind of their event, and
-    how many retracts there are in all.
-    """
-    came, gone, parts, total = 0, 0, 0, 0
-    for i in range(len(re_new)):
-        retracts[total] = i
-        total += re_new[i] != NO_NEW_END
-    wanted = np.empty(len(re_new), np.bool_)
-    for i in range(len(re_new)):
-        wanted[i] = re_new[i] == NO_NEW_END
-    for i in range(len(mask)):
-        wanted[i] &= mask[i]
-    for i in range(len(wanted)):
-        inserts[came] = i
-        came += wanted[i]
-    for j in range(total):
-        i = retracts[j]
-        if len(mask) == 0 or mask[i]:
-            retracts[gone] = i
-            gone += 1
-            parts += re_new[i] > le[i]
-    return came, gone, parts, total
 
 
 @kernel

@@ -83,7 +83,7 @@ class Matcher:
         if len(run.retracts) == 0 and self.held.live == 0:
             return started(page, starts) if self.adjusts else page
         if not self.adjusts and self.held.live == 0 and self._paired(page, run):
-            return page
+            return page.with_retracts(run.retracts)
         if not self._disorder:
             result = PageMatch(self, page, starts, run)
             if result.run(NOTHING):

@@ -10,11 +10,10 @@ from concurrent.futures import Executor
 
 import numpy as np
 
-from caesura.events.nested import NO_MASK
 from caesura.events.page import Page
 from caesura.kernels.grid import Lattice
-from caesura.kernels.hashing import I64, Mask, frozen
-from caesura.kernels.placing import NO_ROWS, Places, pick_apart, pick_rows
+from caesura.kernels.hashing import I64, Mask
+from caesura.kernels.placing import NO_ROWS, Places, pick_rows
 
 MIN_ROWS = 1 << 15
 """A range of fewer rows is not worth another thread."""
@@ -50,17 +49,26 @@ class RowRange:
         """Takes a range of a page, and of it the rows that pass the filter, retracts apart."""
         self.start, self._count, self.rows = start, stop - start, None
         self.retracts, self.parts, self.went = NO_ROWS, 0, 0
-        mask = NO_MASK
+        mask = None
         if test is not None:
             mask = test(page if self._count == len(page) else page.slice(start, self._count))
         if page.re_new is not None:
-            picked, gone = np.empty(self._count + 1, np.int64), np.empty(self._count + 1, np.int64)
-            times = frozen(page.le[start:stop]), frozen(page.re_new[start:stop])
-            came, left, self.parts, self.went = pick_apart(mask, *times, picked, gone)
-            self.rows, self.retracts = picked[:came], gone[:left]
-        elif test is not None:
+            mask = self._apart(page, stop, mask)
+        if mask is not None:
             picked = np.empty(self._count + 1, np.int64)
             self.rows = picked[: pick_rows(mask, picked)]
+
+    def _apart(self, page: Page, stop: int, mask: Mask | None) -> Mask:
+        """Takes the retracts that pass; gives which inserts do."""
+        assert page.re_new is not None
+        first, last = np.searchsorted(page.retract_rows, (self.start, stop))
+        gone = page.retract_rows[first:last]
+        inserts = np.ones(self._count, np.bool_) if mask is None else mask.copy()
+        rows = gone if mask is None else gone[mask[gone - self.start]]
+        inserts[gone - self.start] = False
+        self.retracts, self.went = rows - self.start, len(gone)
+        self.parts = int(np.count_nonzero(page.re_new[rows] > page.le[rows]))
+        return inserts
 
     def turn(self) -> None:
         """The retracts that pass take the place of the inserts."""
