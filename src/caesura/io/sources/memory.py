@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from caesura.errors import DataError
+from caesura.events.columns import joined_batches
 from caesura.events.content import column_key
+from caesura.events.types import is_words
 from caesura.io.sources.protocol import Offsets, Reader
 from caesura.plan import Raw
 
@@ -39,6 +41,23 @@ def in_lane(batches: Iterable[pa.RecordBatch], skip: int, size: int = BATCH) -> 
             offset = end
 
 
+def in_larger(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
+    """Neighbours put together, as long as they have at most so many rows.
+
+    >>> parts = pa.table({"t": pa.chunked_array([[1], [2, 3], [4]])}).to_batches()
+    >>> [batch.column(0).to_pylist() for batch in in_larger(parts, 3)]
+    [[1, 2, 3], [4]]
+    """
+    some: list[pa.RecordBatch] = []
+    for batch in batches:
+        if some and sum(one.num_rows for one in some) + batch.num_rows > size:
+            yield joined_batches(some)
+            some = []
+        some.append(batch)
+    if some:
+        yield joined_batches(some)
+
+
 def columns_key(schema: pa.Schema) -> str:
     """Names and types of columns, as one text."""
     return ",".join(f"{field.name} {field.type}" for field in schema)
@@ -53,6 +72,8 @@ class TableReader(Reader):
         self.table = table
         self.schema = table.schema
         self.batch_size = batch_size
+        self._joins = False
+        """Whether chunks are put together: each is a page of its own, and steps work by the page."""
         self._columns: dict[str, str] = {}
         """The keys of those columns that were asked for, shared by narrower readers of the table."""
         self._itself: pa.Table | None = None
@@ -91,6 +112,7 @@ class TableReader(Reader):
             return self
         other = copy(self)
         other.batch_size = max(rows, BATCH)
+        other._joins = all(is_words(field.type) for field in self.schema)  # else copying costs too much
         return other
 
     def latest(self) -> Offsets:
@@ -99,7 +121,10 @@ class TableReader(Reader):
     def read(self, offsets: Offsets) -> Iterator[Raw]:
         skip = offsets.get(0, 0)
         rest = self.table.slice(skip)
-        for raw in in_lane(rest.to_batches(max_chunksize=self.batch_size), 0, self.batch_size):
+        batches: Iterable[pa.RecordBatch] = rest.to_batches(max_chunksize=self.batch_size)
+        if self._joins:
+            batches = in_larger(batches, self.batch_size)
+        for raw in in_lane(batches, 0, self.batch_size):
             yield Raw(0, raw.offset + skip, raw.batch)
 
     def describe(self) -> str:

@@ -246,7 +246,10 @@ class Forward:
         given = last_at_times(every.who, frozen(every.time), len(old.who), following, gives)
         rows = EnteringRows(every.who, gives, given, every.leaves)
         at, le = taken(touched, every.who), every.time
-        slot, time = (at, le) if given == len(at) else (at[gives], le[gives])
+        slot, time = at, le
+        if given < len(at):
+            some = np.flatnonzero(gives)
+            slot, time = taken(at, some), taken(le, some)
         differ = (self._counts_rows or skips) and len(new.leaves) == 0
         return BegunRows(rows, every.values, slot, time, known, at[len(old.who) :], new, differ)
 
