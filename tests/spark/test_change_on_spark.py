@@ -181,17 +181,20 @@ def test_a_switch_that_is_cut_off_is_taken_up_again(spark: Any, tmp_path: Path, 
     assert held(tmp_path, "sum") == wanted(tmp_path, "sum")
 
 
-def chains(folder: Path, least: int) -> Stream:
+def chains(folder: Path, least: int, **options: Any) -> Stream:
     """The values that a key has shown so far, by a loop."""
     rows = read(folder).set_duration(30)
     on = rows.select(id=col("id"), more=col("v"))
     seed = rows.where(col("v") > least).select("id", "v")
-    loop = cz.fixpoint(seed, lambda r: r.join(on, on="id").select("id", v=col("more")), keep="distinct")
+    step = {"keep": "distinct", **options}
+    loop = cz.fixpoint(seed, lambda r: r.join(on, on="id").select("id", v=col("more")), **step)
     return loop.select(n=col("v"), id=col("id"))
 
 
 PLANS["loop"] = lambda f: chains(f, 5)
 PLANS["other loop"] = lambda f: chains(f, 6)
+PLANS["across"] = lambda f: chains(f, 5, buckets="all")
+PLANS["other across"] = lambda f: chains(f, 6, buckets="all")
 PLANS["behind"] = lambda f: chains(f, 6).where(col("n") != 3)
 
 
@@ -210,6 +213,17 @@ def test_a_loop_and_a_filter_behind_all_state_are_rebuilt(spark: Any, tmp_path: 
     assert held(tmp_path, "other loop") == wanted(tmp_path, "other loop")
     run(tmp_path, spark, "behind", on_change="rebuild")
     assert held(tmp_path, "behind") == wanted(tmp_path, "behind") != wanted(tmp_path, "other loop")
+
+
+def test_a_loop_that_crosses_buckets_is_rebuilt_to_its_rest(spark: Any, tmp_path: Path) -> None:
+    for number in range(2):
+        put(tmp_path, number)
+    run(tmp_path, spark, "across")
+    run(tmp_path, spark, "other across", on_change="rebuild")
+    assert held(tmp_path, "other across") == wanted(tmp_path, "other across") != wanted(tmp_path, "across")
+    put(tmp_path, 2)
+    run(tmp_path, spark, "other across")
+    assert held(tmp_path, "other across") == wanted(tmp_path, "other across")
 
 
 def test_a_changed_filter_holds_from_here_on(spark: Any, tmp_path: Path) -> None:

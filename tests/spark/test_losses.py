@@ -19,6 +19,7 @@ from caesura.runtime.sinks.parquet import ParquetSink
 from caesura.spark.errors import cause_of, explained, ours
 from caesura.spark.host.checkpoint import CHECKPOINT_FORMAT, FORMAT, query_id, read_plan
 from caesura.spark.host.clock_source import ClockReader
+from caesura.spark.host.entered_epochs import EnteredEpochs
 from caesura.spark.host.feedback import CheckpointFeedback
 from caesura.spark.host.loop_source import LoopReader
 from caesura.spark.host.source_log import check_files, check_logs, files_of, last_offsets
@@ -95,6 +96,7 @@ def test_a_file_of_the_loop_log_that_is_gone_is_named(tmp_path: Path) -> None:
 TARGETS = {"buckets": 2, "readers": "x", "outputs": {}}
 KEPT = {FORMAT: CHECKPOINT_FORMAT, "buckets": 2, "partitions": 2, "stages": 2, "sources": {}, "keeps": {}}
 STANDING = {"last": 0, "feedback": []}
+ENTERED = {"format": 1, "entries": [{"epoch": 0, "at": {"0": "7"}, "clock": 1000}]}
 
 
 @pytest.mark.parametrize(
@@ -108,6 +110,7 @@ STANDING = {"last": 0, "feedback": []}
             STANDING,
             lambda place: CheckpointFeedback(f"{place}/loop", 2, {}).standing(),
         ),
+        ("entered/000000.json", ENTERED, lambda folder: EnteredEpochs(Place.of(folder)).read()),
     ],
 )
 def test_a_file_that_is_cut_off_anywhere_is_named(

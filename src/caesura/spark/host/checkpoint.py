@@ -44,7 +44,11 @@ GENERATION, BEFORE, FINAL_ROWS = "generation", "before", "final_rows"
 """The generation of the output; what the plan before a rebuild had given, and what of its final rows."""
 PLANS = "plans"
 """The numbers of the plans that have made what the sink holds, one from where the other stopped."""
-SWITCHED = (FOLDER, FIRST, VERSION, CARRIED, GENERATION, BEFORE, FINAL_ROWS, PLANS)
+REPLAYED = "replayed"
+"""In how many epochs of its folder a rebuilt plan has read what was read before, ahead of its corrections."""
+ENTERED = "entered"
+"""That what enters besides rows is taken down from the first epoch on; an earlier version forgets it."""
+SWITCHED = (FOLDER, FIRST, VERSION, CARRIED, GENERATION, BEFORE, FINAL_ROWS, PLANS, REPLAYED, ENTERED)
 CHECKPOINT_FORMAT = 2
 """In format 1 all state lay in Spark's store; since then what is large may lie in files beside it."""
 SavedPlan = dict[str, Any]
@@ -97,7 +101,7 @@ def save_plan(
     now = plan_now(stages, buckets, spread, nodes)
     then = read_plan(checkpoint)
     if then is None:
-        write_plan(checkpoint, now)
+        write_plan(checkpoint, {**now, ENTERED: True})
         return stages
     refuse_spread(then, spread)
     if differs(then, now):

@@ -22,9 +22,11 @@ from caesura.runtime.metrics.spans import span
 from caesura.runtime.metrics.status import log_epoch
 from caesura.runtime.query.recorded_rows import RecordedRows
 from caesura.spark.errors import as_line, explained
-from caesura.spark.host.checkpoint import query_id
+from caesura.spark.host.checkpoint import ENTERED, query_id, read_plan
+from caesura.spark.host.entered_epochs import EnteredEpochs, take_down_epoch
 from caesura.spark.host.part import SparkPart
 from caesura.spark.host.source_log import check_files
+from caesura.spark.host.stepping import collected
 from caesura.spark.loop_log.log import LoopLog
 from caesura.spark.sinks.epochs import EpochWriter
 from caesura.spark.worker.job import Job
@@ -55,13 +57,18 @@ class EpochFunction:
     """The plan in a line, for Spark's pages."""
     recorded: RecordedRows | None = None
     """Where rows are kept as they come in, if they are."""
+    entered: EnteredEpochs | None = None
+    """Where is taken down what enters besides rows, if that is so from the first epoch on."""
     failures: list[Exception] = field(default_factory=list)
     """What went wrong in an epoch, as ours, where that can be asked for."""
 
     @staticmethod
     def of(writer: EpochWriter, part: SparkPart, job: Job, name: str, *, away: bool) -> EpochFunction:
         writer.expects = partial(_last, part)
-        return EpochFunction(writer, part, job, job.fence, job.loop, name, away, _steps(job), job.recorded)
+        kept = (part.becomes or read_plan(part.checkpoint) or {}).get(ENTERED)
+        entered = EnteredEpochs(part.folder) if kept else None
+        own = (job.fence, job.loop, name, away, _steps(job), job.recorded)
+        return EpochFunction(writer, part, job, *own, entered)
 
     def __call__(self, batch: DataFrame, number: int) -> None:
         try:
@@ -77,6 +84,8 @@ class EpochFunction:
         check_files(self.part.folder, number)
         if self.fence:
             refuse_deposed(checkpoint, self.fence)
+        if self.entered is not None:
+            take_down_epoch(self.entered, self.part.folder, number, epoch, self.loop)
         began = time.monotonic()
         if not self.writer.attached:
             self.writer.attach(query_id(self.part.folder))
@@ -84,8 +93,8 @@ class EpochFunction:
             about = f"{self.name or 'caesura'}, epoch {epoch}: {self.steps}"
             batch.sparkSession.sparkContext.setJobDescription(about)
         with span("epoch", query=self.name, epoch=epoch) as told:
-            if number == 0 and (change := self.part.rebuilt) is not None:
-                self.writer.correct(epoch, batch, change, self.part.switch)
+            if number == self.part.replayed and (change := self.part.rebuilt) is not None:
+                self.writer.correct(epoch, batch, change, self.part.switch, collected(self.part))
             else:
                 self.writer.write(epoch, batch)
             board = self.writer.sink.board

@@ -6,7 +6,7 @@ several can give it: whoever started the query, and whoever knows its checkpoint
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from caesura.errors import CaesuraError, StreamError, closest
@@ -69,6 +69,11 @@ class CheckpointFeedback:
                     schema = self._outputs[standing.output].schema
                     patterns = [p for p in standing.patterns if fits(p, schema)]
                     self._send(standing.output, [assumed(p, standing=True) for p in patterns])
+
+    def repeat(self, messages: Iterable[tuple[str, Punctuation]]) -> None:
+        """Lets the next epoch take what was said before; what stands of it is known already."""
+        for output, message in messages:
+            self._send(output, [message])
 
     @staticmethod
     def at(checkpoint: str | Path) -> CheckpointFeedback:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from caesura.io.places import Place
 from caesura.io.sinks.protocol import Sink, TableSink
@@ -15,6 +16,7 @@ from caesura.spark.host.checkpoint import (
     FIRST,
     FOLDER,
     GENERATION,
+    REPLAYED,
     VERSION,
     SavedPlan,
     read_plan,
@@ -23,8 +25,13 @@ from caesura.spark.host.checkpoint import (
 from caesura.spark.host.clock_source import CLOCK
 from caesura.spark.host.source_log import last_offsets
 
-SPARKS = ("offsets", "commits", "sources", "state", "loop")
-"""What Spark, and a loop log, keep in a checkpoint."""
+if TYPE_CHECKING:
+    from caesura.spark.host.entered_epochs import Message, ReplayStep
+
+HISTORY = "history"
+"""Where the rows of a rebuild lie until the sink has the difference."""
+SPARKS = ("offsets", "commits", "sources", "state", "loop", "entered", "chunks", "recorded")
+"""What Spark, a loop log, large state and what entered take in a checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +43,15 @@ class SparkPart:
     first: int = 0
     """The epoch of the sink that Spark's epoch 0 is."""
     becomes: SavedPlan | None = None
-    """What the checkpoint says once epoch 0, which corrects what the sink holds, counts; None behind that."""
+    """What the checkpoint says once an epoch counts that corrects what the sink holds; None behind that."""
+    replayed: int = 0
+    """The number that Spark has for that epoch: so many come before it, which the sink never sees."""
+    replay: tuple[ReplayStep, ...] = ()
+    """Those that have not run yet, of a rebuild that has begun."""
+    like: tuple[Place, int] | None = None
+    """The folder of the old plan, and the last of its epochs that is read again."""
+    unheard: tuple[Message, ...] = ()
+    """Feedback that the old plan has not taken any more."""
 
     @staticmethod
     def of(checkpoint: Place) -> SparkPart:
@@ -44,17 +59,25 @@ class SparkPart:
         saved = read_plan(checkpoint)
         if saved is None or not saved.get(FOLDER):
             return SparkPart(checkpoint, checkpoint)
-        folder = checkpoint / saved[FOLDER]
-        done = (folder / "commits" / "0").is_file() or not (folder / "offsets" / "0").is_file()
-        return SparkPart(checkpoint, folder, saved[FIRST], None if done else saved)
+        folder, number = checkpoint / saved[FOLDER], saved.get(REPLAYED, 0)
+        nothing = not (folder / "offsets" / str(number)).is_file()
+        done = (folder / "commits" / str(number)).is_file() or nothing or last_offsets(folder) > number
+        return SparkPart(checkpoint, folder, saved[FIRST], None if done else saved, number)
 
     @property
     def rebuilt(self) -> Rebuilt | None:
-        """What epoch 0 has to correct, if it has."""
+        """What the epoch behind a replay has to correct, if it has."""
         if self.becomes is None:
             return None
         before = GivenOutput(**self.becomes[BEFORE])
         return Rebuilt(before, self.becomes[VERSION], self.becomes[FINAL_ROWS])
+
+    def replayed_in(self, number: int) -> SparkPart:
+        """The same, once all that was read before was read in so many epochs."""
+        assert self.becomes is not None
+        first = self.first - number
+        becomes = {**self.becomes, FIRST: first, REPLAYED: number}
+        return replace(self, first=first, becomes=becomes, replayed=number, replay=(), unheard=())
 
     def switch(self, generation: int) -> None:
         """Lets the checkpoint belong to the new plan, and its output to a generation."""
@@ -76,6 +99,7 @@ class SparkPart:
         """Removes what earlier plans have left, and what a rebuild has left that was cut off."""
         if self.becomes is not None:
             return
+        remove_folder(self.folder / HISTORY)
         for entry in self.checkpoint.entries():
             other = entry.name.startswith("plan-") and entry.name != self.folder.name
             if other or (self.folder != self.checkpoint and entry.name in SPARKS):

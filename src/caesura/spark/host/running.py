@@ -55,6 +55,7 @@ from caesura.spark.host.replay import read_again_on_spark
 from caesura.spark.host.shape import shape_of_job
 from caesura.spark.host.source_log import check_logs, last_commit
 from caesura.spark.host.speaking import CheckpointSpeaker
+from caesura.spark.host.stepping import replay
 from caesura.spark.host.switch import go_on
 from caesura.spark.session import check_session, over_connect, retained_epochs
 from caesura.spark.sinks.epochs import EpochWriter, check_form
@@ -857,6 +858,10 @@ def start(
         job = dataclasses.replace(
             job, secret=secret, fence=lease.number, state_memory=bytes_held, recorded=ring
         )
+        if part.like is not None:
+            ready = _ready(job, nodes, spark, target, part, wakes=False)
+            part = replay(part, ready, nodes, spark)
+            job = dataclasses.replace(job, replayed=part.replayed)
         options: dict[str, Any] = {"trigger": trigger, "limits": limits, "lease": lease, "name": name or ""}
         made = launch(job, nodes, spark, target, part, **options)
     except BaseException:
@@ -864,7 +869,7 @@ def start(
         raise
     made.shape = shape
     if part.becomes is not None:
-        made._wait_for(part.folder / "commits" / "0")
+        made._wait_for(part.folder / "commits" / str(part.replayed))
     if metrics_port is not None:
         made.serve_metrics(metrics_port)
     return made
@@ -877,6 +882,16 @@ def _refuse_running(spark: SparkSession, name: str | None) -> None:
             f"a query called '{name}' runs in this session already.",
             remedy="Stop it, or give this one another name=.",
         ).at("start", here())
+
+
+def _ready(
+    job: Job, nodes: Mapping[str, Node], spark: SparkSession, target: Sink, part: SparkPart, *, wakes: bool
+) -> Job:
+    """A job that knows where its state goes, and what of its output."""
+    netted = {OUT + name: layout for name, layout in netted_outputs(target, nodes).items()}
+    chunks, retained = f"{part.folder}/{FOLDER}", retained_epochs(spark)
+    wakes = wakes and bool(job.loop)
+    return dataclasses.replace(job, wakes=wakes, netted=netted, chunks=chunks, retained=retained)
 
 
 def launch(
@@ -892,10 +907,7 @@ def launch(
     name: str = "",
 ) -> SparkQuery:
     """Starts a plan that is cut already."""
-    wakes = bool(job.loop) and trigger != "available"
-    netted = {OUT + name: layout for name, layout in netted_outputs(target, nodes).items()}
-    chunks, retained = f"{part.folder}/{FOLDER}", retained_epochs(spark)
-    job = dataclasses.replace(job, wakes=wakes, netted=netted, chunks=chunks, retained=retained)
+    job = _ready(job, nodes, spark, target, part, wakes=trigger != "available")
     frame = observed(packets(spark, job, streaming=True, limits=limits), job, own=True)
     writer, away = EpochWriter.of(target, nodes, job.buckets), over_connect(spark)
     part.enter(target)

@@ -85,8 +85,8 @@ def go_on(
             _count_names(place)
         job = replace(job, stages=stages, carried=_carried(then or {}))
         part.sweep()
-    known = {} if part.becomes is None else first_read(part.folder, job)
-    return replace(job, first_read=known), part
+    known = {} if part.becomes is None else first_read(part, job)
+    return replace(job, first_read=known, replayed=part.replayed), part
 
 
 def _count_names(checkpoint: Place) -> None:

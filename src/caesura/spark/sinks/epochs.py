@@ -7,7 +7,7 @@ in the workers and collecting what was written. One that was committed before ru
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from threading import Lock
@@ -114,17 +114,25 @@ class EpochWriter:
                 tables = {name: (self.outputs[name].schema, self.outputs[name].time) for name in pending}
                 self._put(self.sink, epoch, packets, tables, again=bool(self.outputs) and not pending)
 
-    def correct(self, epoch: int, packets: DataFrame, change: Rebuilt, switch: Callable[[int], None]) -> None:
+    def correct(
+        self,
+        epoch: int,
+        packets: DataFrame,
+        change: Rebuilt,
+        switch: Callable[[int], None],
+        history: Iterable[list[Packet]] = (),
+    ) -> None:
         """Writes the difference between what the sink holds and what the outputs of an epoch say, once.
 
-        The epoch holds the whole history of another plan. ``switch`` is called before it is committed, with
-        the generation that it belongs to; late rows belong to a new one only, since the old has them.
+        The epoch, behind those of the ``history``, holds all that another plan gives. ``switch`` is called
+        before it is committed, with the generation that it belongs to; late rows belong to a new one only,
+        since the old has them.
         """
         self._ready()
         rows = packets.filter("stage = 0").collect()
         if not self.sink.pending(epoch, list(self.outputs)):
             return
-        made, sink, before = self._made(epoch, rows), self.sink, change.before
+        made, sink, before = self._whole(epoch, [*history, packets_of(rows)]), self.sink, change.before
         assert isinstance(sink, TableSink)
         sink.enter(before.generation, change.plan)
         pages = corrected(sink.read_back, self.outputs, made.items, before, change.final_rows)
@@ -152,9 +160,19 @@ class EpochWriter:
             refuse_behind(self.sink, self.expects(), "the last offsets of the checkpoint are gone")
             self.expects = None
 
-    def _made(self, epoch: int, rows: Sequence[Any]) -> Epoch:
+    def _whole(self, epoch: int, parts: Iterable[list[Packet]]) -> Epoch:
+        """What several epochs say, as one."""
+        whole = Epoch(epoch, {}, {}, outputs=self.outputs)
+        for part in parts:
+            made = self._made(epoch, part)
+            for name, items in made.items.items():
+                whole.items.setdefault(name, []).extend(items)
+            for source, rows in made.late.items():
+                whole.late.setdefault(source, []).extend(rows)
+        return whole
+
+    def _made(self, epoch: int, some: Sequence[Packet]) -> Epoch:
         """What the packets of an epoch say; the reports among them go to the board."""
-        some = [Packet.from_row((r.stage, r.label, r.bucket, r.origin, r.seq, bytes(r.data))) for r in rows]
         made = replace(self.aligner.epoch(epoch, some), outputs=self.outputs)
         for origin, report in made.reports.items():
             self.sink.board.take(origin, report)
@@ -165,7 +183,7 @@ class EpochWriter:
     def _take(self, sink: EpochSink, epoch: int, packets: DataFrame, *, again: bool) -> None:
         rows = packets.filter("stage = 0").collect()
         if not again:
-            sink.take(self._made(epoch, rows))
+            sink.take(self._made(epoch, packets_of(rows)))
 
     def _spread(self, sink: EpochSink, packets: DataFrame, writer: BucketWriter) -> None:
         """Lets every bucket write its share where it is."""
@@ -206,6 +224,11 @@ class EpochWriter:
         self._report(sink, done)
         if not again:
             sink.commit(epoch, [Part(**r.asDict()) for r in done if r.output not in REPORTS])
+
+
+def packets_of(rows: Iterable[Any]) -> list[Packet]:
+    """The packets that were collected as rows of Spark."""
+    return [Packet.from_row((r.stage, r.label, r.bucket, r.origin, r.seq, bytes(r.data))) for r in rows]
 
 
 def check_form(sink: Sink, form: Form) -> None:

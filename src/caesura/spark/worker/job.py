@@ -79,7 +79,9 @@ class Job:
     carried: CarriedState = field(default_factory=CarriedState)
     """What has become of the names that state lies under."""
     first_read: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """By source and file, the place in which files were read that a first epoch reads once more."""
+    """By source and file, the place in which files were read first that are read once more."""
+    replayed: int = 0
+    """The last epoch in which that is so."""
 
     def __getstate__(self) -> dict[str, bytes]:
         with shipped(self.tables):
@@ -101,7 +103,9 @@ class Job:
     def order_of(self, fingerprint: str, path: str) -> int:
         """The place of a file among those of its source: the epoch, or that in which it was read first."""
         known, epoch = self.first_read.get(fingerprint), epoch_here()
-        return epoch if known is None or epoch > 0 else known[Place.of(path).identity]
+        if known is None or epoch > self.replayed:
+            return epoch
+        return known.get(Place.of(path).identity, epoch)  # over Connect no task knows that it is later
 
     def source(self, fingerprint: str) -> Source:
         found = next(s for s in self.stages.sources if s.fingerprint == fingerprint)
