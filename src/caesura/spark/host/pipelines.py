@@ -43,6 +43,28 @@ if TYPE_CHECKING:
 
 
 @dataclass
+class LastClaims:
+    """What the next claim of a folder follows: the last one, and how many rows each view has by now."""
+
+    last: Manifest | None = None
+    rows: dict[int, dict[str, int]] = field(default_factory=dict)
+    """By generation and view."""
+
+    @staticmethod
+    def of(store: Store) -> LastClaims:
+        """Reads all claims that there are."""
+        made = LastClaims()
+        for manifest in store.chain().manifests:
+            made.add(manifest)
+        return made
+
+    def add(self, manifest: Manifest) -> None:
+        """Follows a claim that was made."""
+        self.last = manifest
+        self.rows.setdefault(manifest.claim.generation, {}).update(manifest.claim.output)
+
+
+@dataclass
 class ClaimedSink(ParquetSink):
     """Writes views as files, and a manifest per epoch that makes them count."""
 
@@ -52,10 +74,21 @@ class ClaimedSink(ParquetSink):
     nodes: Mapping[str, Node] = field(default_factory=dict)
     _described: int = field(default=0, init=False, repr=False)
     """The number of the plan that this start has said what it is."""
+    _claims: LastClaims | None = field(default=None, init=False, repr=False)
+    """Read once by a start, which alone may claim from then on: a later one has another fencing number."""
 
     @property
     def store(self) -> Store:
         return Store(self.path)
+
+    def attach(self, query: str) -> None:
+        super().attach(query)
+        self._claims = None
+
+    def _claimed(self) -> LastClaims:
+        if self._claims is None:
+            self._claims = LastClaims.of(self.store)
+        return self._claims
 
     def open(self, outputs: Mapping[str, Node]) -> None:
         super().open(outputs)
@@ -71,7 +104,8 @@ class ClaimedSink(ParquetSink):
 
     def pending(self, epoch: int, outputs: Sequence[str]) -> Sequence[str]:
         """An epoch counts once it has a manifest."""
-        return () if any(m.claim.number == epoch for m in self.store.chain().manifests) else outputs
+        last = self._claimed().last
+        return () if last is not None and epoch <= last.claim.number else outputs
 
     def begin(self, epoch: int) -> None:
         """What an earlier plan wrote of an epoch that it never claimed goes too."""
@@ -94,21 +128,22 @@ class ClaimedSink(ParquetSink):
         plans = tuple(plans_of(saved))
         if plans[-1] > 1 and self._described != plans[-1]:
             self._describe(plans[-1], list(labels))
-        before = [m for m in self.store.chain().manifests if m.claim.number < epoch]
-        last = before[-1] if before else None
+        claims = self._claimed()
+        last = claims.last
         files: dict[str, list[Written]] = {name: [] for name in self._schemas}
         for part in parts:
             if part.output in files:
                 files[part.output].append(self._written(part))
         same = last is not None and last.claim.plan == plans[-1]
         prefix, read = self._prefix(epoch, labels, last.claim.prefix if last is not None and same else {})
-        own = [m for m in before if m.claim.generation == self._generation]
-        rows = {view: count for m in own for view, count in m.claim.output.items()}
+        rows = claims.rows.get(self._generation, {})
         output = {view: rows.get(view, 0) + sum(w.rows for w in some) for view, some in files.items()}
         level = Level.PREFIX_CONSISTENT
         claim = Claim(epoch, level, prefix, output=output, plans=plans, generation=self._generation)
         named = {view: tuple(some) for view, some in files.items()}
-        self.store.commit(Manifest(claim, named, (), "" if last is None else last.check, read))
+        made = Manifest(claim, named, (), "" if last is None else last.check, read)
+        self.store.commit(made)
+        claims.add(made)
 
     def _written(self, part: Part) -> Written:
         data = (self._place / part.output / part.file).read_bytes()
