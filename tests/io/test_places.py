@@ -167,6 +167,7 @@ ENTRIES = {
     "Pipeline.start(checkpoint)": lambda uri: VIEWS.start(None, path="here", checkpoint=uri),
     "Pipeline.write(path)": lambda uri: VIEWS.write(uri),
     "Pipeline.writing(path)": lambda uri: VIEWS.writing(uri),
+    "Pipeline.prepare_upgrade(path)": lambda uri: VIEWS.prepare_upgrade(uri),
 }
 UNTYPED = {
     "table": lambda uri: cz.table(uri),

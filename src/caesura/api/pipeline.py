@@ -22,8 +22,9 @@ from caesura.misuse import checked_methods
 from caesura.plan import Node, here
 from caesura.plan.prune import prune
 from caesura.runtime.durable.change import OnChange
-from caesura.runtime.durable.claimed_views import ClaimedFolder, write_views
+from caesura.runtime.durable.claimed_views import ClaimedFolder, prepare_views, write_views
 from caesura.runtime.durable.corrections import FinalRows
+from caesura.runtime.durable.preparing import Preparation
 from caesura.runtime.inspect.inconsistent_states import Eager, eager
 from caesura.runtime.query.pipelines import Views, run_views, token_mode
 from caesura.runtime.query.query import Query
@@ -192,6 +193,7 @@ class Pipeline:
         Pipeline.query : a query that is stepped.
         Pipeline.start : on Spark.
         Pipeline.writing : claim by claim.
+        Pipeline.prepare_upgrade : reads beforehand what a rebuild reads.
         read_claimed : what a pipeline wrote, as of one claim.
 
         Examples
@@ -252,6 +254,47 @@ class Pipeline:
             return write_views(ClaimedFolder.of(self.nodes, path, on_change, final_rows), mode)
         except CaesuraError as error:
             raise error.at("pipeline", here()) from None
+
+    def prepare_upgrade(self, path: str | Path, *, take_over: bool = False) -> Preparation:
+        """Reads, beside a pipeline that runs, what it has claimed so far; a rebuild then has little to read.
+
+        The folder's claims stay as they are. Called again, it reads only what was claimed since. Then stop
+        the pipeline that runs, and write this one with ``on_change="rebuild"``.
+
+        Parameters
+        ----------
+        path
+            The folder that the pipeline writes into, in this process; what is prepared lies in its folder
+            ``_prepared`` until the switch.
+        take_over
+            Whether it is taken from another process that prepares there; by default that is refused.
+
+        Returns
+        -------
+        caesura.runtime.durable.preparing.Preparation
+            How many rows were read.
+
+        See Also
+        --------
+        Pipeline.write : into a folder, with claims.
+        Stream.prepare_upgrade : of a query with a checkpoint.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import caesura as cz
+        >>> moves = cz.from_rows([{"t": 1, "n": 2}, {"t": 2, "n": 3}], time="t")
+        >>> folder = tempfile.mkdtemp()
+        >>> claims = cz.pipeline(moves=moves).write(folder)
+        >>> other = cz.pipeline(moves=moves.where("n > 2"))
+        >>> print(other.prepare_upgrade(folder))
+        prepared: 2 rows read now, 2 in all
+        >>> claims = other.write(folder, on_change="rebuild")
+        """
+        try:
+            return prepare_views(self.nodes, path, take_over=take_over)
+        except CaesuraError as error:
+            raise error.at("prepare_upgrade", here()) from None
 
     def start(
         self,

@@ -69,16 +69,20 @@ def upgrade(
     check_folder(checkpoint)
     place, form = Place.of(checkpoint), cast("Output", output)
     claimed = _claims_of(place, sink)
+    done: Preparation | None = None
     if claimed is not None:
-        _refuse_preparing(claimed, prepare=prepare)
-        change = _upgrade_views(place, claimed, load_pipeline(target), how, final_rows)
+        pipeline = load_pipeline(target)
+        change = _upgrade_views(place, claimed, pipeline, how, final_rows)
     else:
         stream = load(target)
         change = _change(place, {"out": delivered(stream.node, form)})
-    done: Preparation | None = None
     if prepare:
         with working(f"preparing {target}"):
-            done = stream.prepare_upgrade(checkpoint, output=form)
+            done = (
+                stream.prepare_upgrade(checkpoint, output=form)
+                if claimed is None
+                else pipeline.prepare_upgrade(str(claimed.path))
+            )
     if how is not None and claimed is None:
         given: dict[str, Any] = {"checkpoint": checkpoint, "sink": sink, "output": form, "on_change": how}
         given |= {"final_rows": final_rows}
@@ -110,14 +114,6 @@ def _claims_of(checkpoint: Place, sink: str | None) -> Store | None:
         if (store := Store(place)).described:
             return store
     return None
-
-
-def _refuse_preparing(claimed: Store, *, prepare: bool) -> None:
-    if prepare:
-        raise StreamError(
-            f"'{claimed.path}' holds the claims of a pipeline, and these are not prepared while it runs.",
-            remedy="Stop the pipeline and take --how rebuild, which reads the sources from their beginning.",
-        )
 
 
 def _upgrade_views(

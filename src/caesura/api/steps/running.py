@@ -489,6 +489,7 @@ class RunSteps(Planned):
         See Also
         --------
         Stream.query : a query with a checkpoint, in this process.
+        Pipeline.prepare_upgrade : of a pipeline with claims.
 
         Examples
         --------

@@ -23,6 +23,7 @@ from caesura.consistency.token import is_token, number_of
 from caesura.errors import DataError, StreamError
 from caesura.events import Item, Page
 from caesura.events.chunks import Chunks, SavedJson, json_chunk
+from caesura.io.places.lease import Lease
 from caesura.io.sinks.rows import row_schema, rows_table
 from caesura.plan import Node, walk
 from caesura.plan.prune import prune
@@ -36,6 +37,14 @@ from caesura.runtime.durable.change import (
     steps_of,
 )
 from caesura.runtime.durable.corrections import FinalRows, forms_of
+from caesura.runtime.durable.prepared import Prepared, PreparedFolder, PreparedPlan, compacted
+from caesura.runtime.durable.preparing import (
+    Preparation,
+    gone_over,
+    nothing_saved,
+    nothing_to_prepare,
+    runs_on_spark,
+)
 from caesura.runtime.durable.rebuild import (
     GivenOutput,
     ReadAgain,
@@ -44,6 +53,7 @@ from caesura.runtime.durable.rebuild import (
     refuse_columns,
     unrepeatable_parts,
 )
+from caesura.runtime.metrics.waiting_line import reading_line
 from caesura.runtime.query.pipelines import StateLog, source_labels
 from caesura.runtime.query.query import Query
 from caesura.runtime.query.stored_plan import pickled
@@ -101,6 +111,11 @@ class ClaimedFolder:
     @property
     def last(self) -> Manifest | None:
         return self.manifests[-1] if self.manifests else None
+
+    @property
+    def prepared(self) -> PreparedFolder:
+        """Where a new plan reads beforehand."""
+        return PreparedFolder(self.store.path, "_prepared")
 
     @property
     def plans(self) -> tuple[int, ...]:
@@ -206,51 +221,120 @@ def _commit(
 
 
 @dataclass(frozen=True)
+class _ViewsAgain:
+    """What a new plan gives on what an old one has claimed: from where it was prepared, or from the start."""
+
+    claim: Claim
+    chunks: Chunks
+    """What of the state is not in what was prepared."""
+    items: Mapping[str, list[Item]]
+    """What views have given since."""
+    found: Prepared
+    rows: int
+    """How many rows were read."""
+
+    @staticmethod
+    def of(folder: ClaimedFolder, query: Query, *, tag: str = "") -> _ViewsAgain:
+        """Reads the sources again, up to where the last claim has read them."""
+        assert folder.last is not None
+        names = {now: was for was, now in folder.change.renamed.items()}
+        then = {label: folder.last.claim.prefix.get(names.get(label, label)) for label in query.parts.readers}
+        positions = {
+            label: {str(lane): at for lane, at in prefix.offsets.items()}
+            for label, prefix in then.items()
+            if prefix is not None
+        }
+        begun = PreparedPlan("", 0, {name: folder.about[name] for name in ("plan", "answers")})
+        found = folder.prepared.found(begun, positions, _labels(query), tag=tag)
+        found.restore(query)
+        again = [
+            ReadAgain(reader, positions.get(label, {}), over=(was := then[label]) is not None and was.closed)
+            for label, reader in query.parts.readers.items()
+        ]
+        rows = sum(some.rows for some in again)
+        with reading_line(query, "reading again", rows):
+            query.runner.replay()
+        if query.claiming is not None and query.claiming.ahead:
+            query.token()
+            query.runner.take_queued()
+        for some in again:
+            some.check()
+        saved = query.saved()
+        claim = saved[-1][0] if saved else Claim.from_json(found.plan.claim or {})
+        chunks: Chunks = {name: data for _, made in saved for name, data in made.items()}
+        items = {name: [i for i in query.take(name) if not is_token(i)] for name in query.outputs}
+        return _ViewsAgain(claim, chunks, items, found, rows)
+
+
+def prepare_views(nodes: Mapping[str, Node], path: str | Path, *, take_over: bool = False) -> Preparation:
+    """Reads beside the pipeline that runs what it has claimed; a rebuild then has little to read."""
+    store = Store(path)
+    if not store.described:
+        raise nothing_saved(store.path)
+    if store.about["host"] != "embedded":
+        raise runs_on_spark(store.path)
+    folder = ClaimedFolder.of(nodes, path, "rebuild", "refuse")
+    if folder.kind != "rebuild":
+        raise nothing_to_prepare(folder.store.path)
+    query = _views_query(folder)
+    with query, Lease.take(folder.prepared.place, take_over=take_over) as lease:
+        made = _ViewsAgain.of(folder, query, tag=f"-{lease.number}")
+        last = folder.store.chain().last
+        assert last is not None and folder.last is not None
+        lease.check()
+        if last.claim.plans != folder.last.claim.plans:
+            folder.prepared.clear()
+            raise gone_over(folder.store.path)
+        number, nodes = made.found.plan.number + 1, query.outputs
+        state = made.found.state.save(number, made.chunks)
+        plan = replace(made.found.plan, number=number, state=state, claim=made.claim.to_json())
+        items = {name: compacted(some, nodes[name].schema) for name, some in made.items.items()}
+        folder.prepared.sweep(folder.prepared.save(plan, items))
+    return Preparation.of(query, made.rows)
+
+
+def _views_query(folder: ClaimedFolder) -> Query:
+    """A query of all views, with one token where all was read."""
+    query = Query(prune(folder.nodes), claims=Tokens(every=NEVER, saves=True, release="consistent"))
+    if why := unrepeatable_parts(query.parts):
+        raise StreamError(
+            f"what the pipeline has claimed cannot be rebuilt: {why}.", remedy="Write into a new folder."
+        )
+    return query
+
+
+def _labels(query: Query) -> dict[str, str]:
+    return {cell.node.fingerprint: cell.label for cell in query.graph.cells}
+
+
+@dataclass(frozen=True)
 class _Rebuild:
     """The state and the history of a new plan on what an old one has read; nothing is written of it yet."""
 
     folder: ClaimedFolder
     claim: Claim
+    prepared: Mapping[str, bytes]
+    """The state that was prepared, by the labels of steps."""
     chunks: Chunks
     labels: Mapping[str, str]
     tables: Mapping[str, Any]
 
     @staticmethod
     def of(folder: ClaimedFolder) -> _Rebuild:
-        """Reads the sources again, up to where the last claim has read them."""
-        assert folder.last is not None
-        nodes, then = prune(folder.nodes), folder.last.claim
-        query = Query(nodes, claims=Tokens(every=NEVER, saves=True, release="consistent"))
-        if why := unrepeatable_parts(query.parts):
-            raise StreamError(
-                f"what the pipeline has claimed cannot be rebuilt: {why}.", remedy="Write into a new folder."
-            )
+        """Reads what was not prepared."""
+        query = _views_query(folder)
         new = folder.final_rows == "new_generation"
-        refuse_columns("" if new else folder.before.other_columns(nodes))
-        names = {now: was for was, now in folder.change.renamed.items()}
-        again = []
-        for label, reader in query.parts.readers.items():
-            prefix = then.prefix.get(names.get(label, label))
-            position = {} if prefix is None else {str(lane): at for lane, at in prefix.offsets.items()}
-            again.append(ReadAgain(reader, position, over=prefix is not None and prefix.closed))
-        query.runner.replay()
-        if query.claiming is not None and query.claiming.ahead:
-            query.token()
-            query.runner.take_queued()
-        for some in again:
-            some.check()
-        found = query.saved()
-        chunks: Chunks = {name: data for _, made in found for name, data in made.items()}
-        items = {name: [i for i in query.take(name) if not is_token(i)] for name in nodes}
-        labels = {cell.node.fingerprint: cell.label for cell in query.graph.cells}
-        query.close()
-        return _Rebuild._correcting(folder, found[-1][0], chunks, labels, items)
+        refuse_columns("" if new else folder.before.other_columns(query.outputs))
+        with query, folder.prepared.taken(take_over=False):
+            made = _ViewsAgain.of(folder, query)
+            before = folder.prepared.history(made.found.plan)
+        items = {name: [*before.get(name, ()), *some] for name, some in made.items.items()}
+        return _Rebuild._correcting(folder, made, _labels(query), items)
 
     @staticmethod
     def _correcting(
         folder: ClaimedFolder,
-        claim: Claim,
-        chunks: Chunks,
+        made: _ViewsAgain,
         labels: Mapping[str, str],
         items: Mapping[str, Sequence[Item]],
     ) -> _Rebuild:
@@ -274,25 +358,29 @@ class _Rebuild:
         )
         output = {name: before.get(name, 0) + _changes(given.get(name, ())) for name in nodes}
         claim = replace(
-            claim,
+            made.claim,
             number=then.number + 1,
             output=output,
             plans=folder.plans,
             generation=then.generation + (pages is None),
         )
-        saved = SavedJson("claims").read({n: d for n, d in chunks.items() if d is not None})
+        whole = made.found.state.whole
+        changed = {name: data for name, data in made.chunks.items() if data is not None}
+        saved = SavedJson("claims").read({**whole, **changed})
         times = [] if then.time is None else [then.time]
-        chunks["claims"] = json_chunk({**saved, "number": claim.number, "given": output, "times": times})
-        return _Rebuild(folder, claim, chunks, labels, tables)
+        told = json_chunk({**saved, "number": claim.number, "given": output, "times": times})
+        return _Rebuild(folder, claim, whole, {**made.chunks, "claims": told}, labels, tables)
 
     def commit(self) -> Manifest:
         """Makes the new plan count, with all that it corrects."""
         store = self.folder.store
         store.make_folders(self.folder.nodes, self.claim.generation)
         log = StateLog(store.path / "_state", self.labels)
-        return _commit(
-            store, self.claim, self.tables, log.save(self.claim.number, self.chunks), self.folder.last
-        )
+        log.begin_anew(self.prepared)
+        state = log.save(self.claim.number, self.chunks)
+        made = _commit(store, self.claim, self.tables, state, self.folder.last)
+        self.folder.prepared.clear()
+        return made
 
 
 def _changes(items: Sequence[Item]) -> int:

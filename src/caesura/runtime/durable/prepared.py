@@ -70,6 +70,8 @@ class PreparedPlan:
     history: tuple[Part, ...] = ()
     seen: int = 0
     """How many entries of the log of feedback and clock readings have come in."""
+    claim: Mapping[str, Any] | None = None
+    """Of a pipeline with claims, what it would have claimed there."""
     format: int = field(default=PREPARED_FORMAT)
 
     @staticmethod
@@ -84,10 +86,10 @@ class PreparedPlan:
 
 
 class PreparedFolder:
-    """The folder of what was prepared, of one checkpoint."""
+    """The folder of what was prepared, of one checkpoint; or of the views of a pipeline."""
 
-    def __init__(self, checkpoint: Place) -> None:
-        self.place = checkpoint / FOLDER
+    def __init__(self, checkpoint: Place, name: str = FOLDER) -> None:
+        self.place = checkpoint / name
         self._file = self.place / FILE
 
     def read(self) -> PreparedPlan | None:

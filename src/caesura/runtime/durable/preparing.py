@@ -37,6 +37,12 @@ class Preparation:
     rows_in_all: int
     """How many were read so far: as many as the query had saved when this began."""
 
+    @staticmethod
+    def of(query: Query, rows: int) -> Preparation:
+        """What a query has read, of which some rows now."""
+        readers = query.parts.readers.values()
+        return Preparation(rows, sum(sum(reader.offsets.values()) for reader in readers))
+
     def __str__(self) -> str:
         return f"prepared: {self.rows:,} rows read now, {self.rows_in_all:,} in all"
 
@@ -54,24 +60,14 @@ def prepare(
     manifests = Manifests(checkpoint)
     saved = manifests.saved()
     if saved is None and (checkpoint / ON_SPARK).exists():
-        raise StreamError(
-            f"'{checkpoint}' is of a query on Spark, for which nothing is prepared while it runs.",
-            remedy="Stop the query and start the new plan with on_change='rebuild', which reads the sources "
-            "from their beginning.",
-        )
+        raise runs_on_spark(checkpoint)
     if saved is None:
-        raise StreamError(
-            f"no query has saved anything in '{checkpoint}': there is nothing to prepare for.",
-            remedy="Give the checkpoint of a query that runs; on a new one start the new plan at once.",
-        )
+        raise nothing_saved(checkpoint)
     (last, chunks), query = saved, Query(outputs, speculate=speculate)
     steps = steps_of(query.graph.cells)
     change = PlanChange.between(last.known_steps, steps)
     if not change.alters and not GivenOutput(last.columns, last.forms).other_columns(outputs):
-        raise StreamError(
-            f"the plan is the one that '{checkpoint}' belongs to: there is nothing to prepare.",
-            remedy="Give the new version of the query.",
-        )
+        raise nothing_to_prepare(checkpoint)
     entered, names, folder = entered_log(chunks), change.renamed, PreparedFolder(checkpoint)
     entered.carry(names)
     positions = {names[n]: at for n, at in saved_positions(chunks).items() if n in names}
@@ -87,7 +83,40 @@ def prepare(
         replay.run("preparing", entered.settled(positions))
         replay.end()
         saving.save()
-    return Preparation(rows, sum(sum(reader.offsets.values()) for reader in query.parts.readers.values()))
+    return Preparation.of(query, rows)
+
+
+def nothing_saved(place: Place) -> StreamError:
+    """What to say of a place that no query has read anything for."""
+    return StreamError(
+        f"no query has saved anything in '{place}': there is nothing to prepare for.",
+        remedy="Give the checkpoint of a query that runs; on a new one start the new plan at once.",
+    )
+
+
+def nothing_to_prepare(place: Place) -> StreamError:
+    """What to say of a plan that is not another."""
+    return StreamError(
+        f"the plan is the one that '{place}' belongs to: there is nothing to prepare.",
+        remedy="Give the new version of the query.",
+    )
+
+
+def runs_on_spark(place: Place) -> StreamError:
+    """What to say of a query whose new plan reads when the old one has stopped."""
+    return StreamError(
+        f"'{place}' is of a query on Spark, for which nothing is prepared while it runs.",
+        remedy="Stop the query and start the new plan with on_change='rebuild', which reads the sources "
+        "from their beginning.",
+    )
+
+
+def gone_over(place: Place) -> StreamError:
+    """What to say where another plan came first."""
+    return StreamError(
+        f"'{place}' has gone over to another plan while this one was prepared.",
+        remedy="Prepare again, if the query is to change once more.",
+    )
 
 
 class _Saving:
@@ -122,10 +151,7 @@ class _Saving:
         last, plan = self._manifests.last(), self._plan
         if last is None or (last.query, last.version) != (plan.query, plan.version):
             self._folder.clear()
-            raise StreamError(
-                f"'{self._manifests.checkpoint}' has gone over to another plan while this one was prepared.",
-                remedy="Prepare again, if the query is to change once more.",
-            )
+            raise gone_over(self._manifests.checkpoint)
         number, outputs = plan.number + 1, self._query.outputs
         items = {name: compacted(self._query.take(name), node.schema) for name, node in outputs.items()}
         state = self._state.save(number, self._query.snapshot())

@@ -16,9 +16,8 @@ from caesura.punctuation import Punctuation
 from caesura.runtime.durable.entered import EnteredLog, Position
 from caesura.runtime.durable.rebuild import CONSUMER, ReadAgain
 from caesura.runtime.graph.source_reader import CLOCK
-from caesura.runtime.metrics.waiting_line import WaitingLine
+from caesura.runtime.metrics.waiting_line import reading_line
 from caesura.runtime.query.query import Query
-from caesura.waiting import teller
 
 
 class Replay:
@@ -35,12 +34,9 @@ class Replay:
 
     def run(self, what: str, until: int | None = None) -> None:
         """Reads, and lets in what entered besides, up to an entry of the log; a terminal sees how far."""
-        tell, onlookers = teller(), list(self.query.runner.onlookers)
-        if tell is not None:
-            self.query.runner.onlookers.append(WaitingLine(self.query, tell, what, self.rows))
-        self._let_in(self._entered.entries[self.seen : until])
-        self.query.runner.rest()
-        self.query.runner.onlookers[:] = onlookers
+        with reading_line(self.query, what, self.rows):
+            self._let_in(self._entered.entries[self.seen : until])
+            self.query.runner.rest()
 
     @property
     def rows(self) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 from caesura.io.sources.source import Source
@@ -54,6 +55,19 @@ def watched(query: Query, screen: TextIO | None = None) -> Query:
     if tell is not None:
         query.runner.onlookers.append(WaitingLine(query, tell))
     return query
+
+
+@contextmanager
+def reading_line(query: Query, what: str, rows: int) -> Iterator[None]:
+    """Within, a line on the terminal, where there is one, says how many of so many rows were read."""
+    tell, onlookers = teller(), list(query.runner.onlookers)
+    line = None if tell is None else WaitingLine(query, tell, what, rows)
+    if line is not None:
+        query.runner.onlookers.append(line)
+    yield
+    if line is not None:
+        line.update()
+    query.runner.onlookers[:] = onlookers
 
 
 def known_rows(nodes: Iterable[Node]) -> int | None:
