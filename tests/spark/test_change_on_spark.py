@@ -219,7 +219,9 @@ def test_a_loop_that_crosses_buckets_is_rebuilt_to_its_rest(spark: Any, tmp_path
     for number in range(2):
         put(tmp_path, number)
     run(tmp_path, spark, "across")
+    commits = len(list((tmp_path / "out" / "_commits").glob("*.json")))
     run(tmp_path, spark, "other across", on_change="rebuild")
+    assert len(list((tmp_path / "out" / "_commits").glob("*.json"))) == commits + 1  # it was at rest
     assert held(tmp_path, "other across") == wanted(tmp_path, "other across") != wanted(tmp_path, "across")
     put(tmp_path, 2)
     run(tmp_path, spark, "other across")
