@@ -43,6 +43,7 @@ from caesura.runtime.durable.preparing import (
     gone_over,
     nothing_saved,
     nothing_to_prepare,
+    prepared_by,
     runs_on_spark,
 )
 from caesura.runtime.durable.rebuild import (
@@ -290,7 +291,7 @@ def prepare_views(nodes: Mapping[str, Node], path: str | Path, *, take_over: boo
         plan = replace(made.found.plan, number=number, state=state, claim=made.claim.to_json())
         items = {name: compacted(some, nodes[name].schema) for name, some in made.items.items()}
         folder.prepared.sweep(folder.prepared.save(plan, items))
-    return Preparation.of(query, made.rows)
+    return prepared_by(query, made.rows)
 
 
 def _views_query(folder: ClaimedFolder) -> Query:

@@ -37,12 +37,6 @@ class Preparation:
     rows_in_all: int
     """How many were read so far: as many as the query had saved when this began."""
 
-    @staticmethod
-    def of(query: Query, rows: int) -> Preparation:
-        """What a query has read, of which some rows now."""
-        readers = query.parts.readers.values()
-        return Preparation(rows, sum(sum(reader.offsets.values()) for reader in readers))
-
     def __str__(self) -> str:
         return f"prepared: {self.rows:,} rows read now, {self.rows_in_all:,} in all"
 
@@ -83,7 +77,13 @@ def prepare(
         replay.run("preparing", entered.settled(positions))
         replay.end()
         saving.save()
-    return Preparation.of(query, rows)
+    return prepared_by(query, rows)
+
+
+def prepared_by(query: Query, rows: int) -> Preparation:
+    """What a query has read, of which some rows now."""
+    readers = query.parts.readers.values()
+    return Preparation(rows, sum(sum(reader.offsets.values()) for reader in readers))
 
 
 def nothing_saved(place: Place) -> StreamError:
