@@ -162,11 +162,13 @@ def test_a_loop_log_of_a_later_version_is_named_and_one_of_an_earlier_is_read(tm
     assert log.read(log.names()[0]).schema == rows.schema
 
 
-def test_a_deposed_start_writes_nothing_into_the_loop_log(tmp_path: Path) -> None:
-    early = Lease.take(Place.of(tmp_path))
-    rows, place = pa.record_batch({"n": [1]}), str(tmp_path / "loop")
+@pytest.mark.parametrize(("checkpoint", "part"), [("cp", "."), ("cp", "plan-2"), ("plan-2", ".")])
+def test_a_deposed_start_writes_nothing_into_the_loop_log(checkpoint: str, part: str, tmp_path: Path) -> None:
+    home = Place.of(tmp_path / checkpoint)
+    early = Lease.take(home)
+    rows, place = pa.record_batch({"n": [1]}), str(tmp_path / checkpoint / part / "loop")
     LoopLog(place, early.number).write(3, 0, rows)
-    late = Lease.take(Place.of(tmp_path))
+    late = Lease.take(home)
     for write in (lambda log: log.write(3, 0, None), lambda log: log.write(4, 0, rows)):
         with pytest.raises(StreamError, match="was taken over by"):
             write(LoopLog(place, early.number))

@@ -24,6 +24,7 @@ from caesura.spark.host.checkpoint import (
 )
 from caesura.spark.host.clock_source import CLOCK
 from caesura.spark.host.source_log import last_offsets
+from caesura.spark.loop_log.log import REBUILT
 
 if TYPE_CHECKING:
     from caesura.spark.host.entered_epochs import Message, ReplayStep
@@ -108,7 +109,7 @@ class SparkPart:
 
 def folder_of(version: int) -> str:
     """Where Spark's part of a rebuilt plan lies in its checkpoint."""
-    return f"plan-{version}"
+    return f"{REBUILT}{version}"
 
 
 def of_ours(entry: str) -> bool:

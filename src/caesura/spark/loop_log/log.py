@@ -25,12 +25,15 @@ from caesura.errors import StreamError
 from caesura.events.chunks import later
 from caesura.io.places import Place
 from caesura.io.places.json_files import FRESH, parsed
+from caesura.io.places.lease import NAME as LEASE
 from caesura.io.places.lease import refuse_deposed
 from caesura.spark.loop_log.records import LogRecord
 
 SUFFIX = ".arrow"
 FEEDBACK = ".feedback"
 OWNER = "owner"
+REBUILT = "plan-"
+"""How the folders of a checkpoint begin in which Spark's part of rebuilt plans lies."""
 LOCK = "lock"
 SENT = "sent.json"
 """The files that there were when the last epoch was through."""
@@ -160,7 +163,7 @@ class LoopLog:
     def _refuse_deposed(self) -> None:
         """Refuses to write, once for what it is used for, where another start has taken over."""
         if self._fence:
-            refuse_deposed(self._folder.parent, self._fence)
+            refuse_deposed(_checkpoint_of(self._folder), self._fence)
             self._fence = 0
 
     @contextmanager
@@ -248,3 +251,10 @@ def ipc_bytes(rows: pa.RecordBatch) -> bytes:
         writer.write_batch(rows)
     data: bytes = sink.getvalue().to_pybytes()
     return data
+
+
+def _checkpoint_of(folder: Place) -> Place:
+    """The checkpoint around a loop log; the log of a rebuilt plan lies a folder deeper."""
+    around = folder.parent
+    deeper = around.name.startswith(REBUILT) and not (around / LEASE).is_file()
+    return around.parent if deeper else around
