@@ -16,7 +16,16 @@ from caesura.plan.outline import html, mermaid, outline
 from caesura.plan.prune import prune
 from caesura.printable import printable
 from caesura.punctuation import Pattern
-from caesura.runtime.query.result import Output, Preview, Result, delivered, preview, query_of, run
+from caesura.runtime.query.result import (
+    Output,
+    Preview,
+    Result,
+    delivered,
+    pace_of,
+    preview,
+    query_of,
+    run,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -444,7 +453,7 @@ class RunSteps(Planned):
                 every=every,
                 claims=claims,
                 schedule=schedule,
-                speculate=speculate or ("watermark" if output == "final" else "arrival"),
+                speculate=pace_of(output, speculate),
                 take_over=take_over,
                 on_change=on_change,
                 final_rows=final_rows,
@@ -513,7 +522,7 @@ class RunSteps(Planned):
                 delivered(self.node, output),
                 checkpoint,
                 every=every,
-                speculate=speculate or ("watermark" if output == "final" else "arrival"),
+                speculate=pace_of(output, speculate),
                 take_over=take_over,
             )
         except CaesuraError as error:

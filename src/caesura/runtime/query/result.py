@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from caesura.consistency import Claim, Mode
 from caesura.consistency.token import is_token, number_of
-from caesura.errors import PlanError, StreamError
+from caesura.errors import PlanError, StreamError, looked_up
 from caesura.events import History, Item, Page, draw, pages
 from caesura.events.show import drawn_svg, plot, timeline, timeline_html, timeline_svg
 from caesura.io.sinks.rows import history_table, rows_table
@@ -324,6 +324,7 @@ class Preview(Result):
 
 def delivered(node: Node, output: Output) -> Node:
     """A plan with the step that holds or marks its output."""
+    looked_up(dict.fromkeys(get_args(Output)), output, "form of output")
     if output == "changes":
         return node
     first = _in_front_of_final(node) if output == "final" else node
@@ -365,6 +366,8 @@ def query_of(
 
 def pace_of(output: Output, speculate: Speculate | None) -> Speculate:
     """When windows leave: who takes final rows only needs no guesses."""
+    if speculate is not None:
+        looked_up(dict.fromkeys(get_args(Speculate)), speculate, "way to speculate")
     return speculate or ("watermark" if output == "final" else "arrival")
 
 

@@ -37,7 +37,7 @@ from caesura.runtime.metrics.served import timed
 from caesura.runtime.metrics.status import COURSE, Board, ReadRate, Status
 from caesura.runtime.query.closing import Closing
 from caesura.runtime.query.recorded_rows import RecordedRows
-from caesura.runtime.query.result import Output, Result, delivered
+from caesura.runtime.query.result import Output, Result, delivered, pace_of
 from caesura.runtime.sinks.held import held_table
 from caesura.runtime.sinks.memory import MemorySink
 from caesura.runtime.sinks.named import as_sink
@@ -835,7 +835,7 @@ def start(
     place = None if checkpoint is None else Place.of(checkpoint).absolute().reach()
     partitions = check_session(spark)
     limits = EpochLimits(files_per_epoch, bytes_per_epoch)
-    chosen: Speculate = speculate or ("watermark" if output == "final" else "arrival")
+    chosen = pace_of(output, speculate)
     nodes = outputs_for(target, {name: delivered(node, output) for name, node in outputs.items()})
     place = place or Place.of(tempfile.mkdtemp(prefix="caesura-checkpoint-"))
     part = SparkPart.of(place)
@@ -971,7 +971,7 @@ def run_all(
         results = run_all({"slow": slow.node, "fast": fast.node}, spark)
     """
     buckets = check_session(spark)
-    chosen: Speculate = speculate or ("watermark" if output == "final" else "arrival")
+    chosen = pace_of(output, speculate)
     nodes = {name: delivered(node, output) for name, node in outputs.items()}
     job = make_job(nodes, buckets, speculate=chosen, closes=True, secret=Secret.drawn())
     frame = packets(spark, job, streaming=False, limits=EVERYTHING)
@@ -1064,7 +1064,7 @@ def to_spark(
 
     log = "" if loop_log is None else str(Place.of(loop_log).absolute().reach())
     buckets = check_session(spark)
-    chosen: Speculate = speculate or ("watermark" if output == "final" else "arrival")
+    chosen = pace_of(output, speculate)
     last = delivered(node, output)
     streaming = _streaming(node)
     secret = None if streaming else Secret.drawn()
