@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from depth import DEPTH, examples
 from test_change import (
     LOOPS,
     PLANS,
@@ -85,7 +86,7 @@ def switched_both_ways(folder, new, **options):
     return history_of(folder, new(folder)), history_of(folder / "apart", new(folder))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(examples(6, short=2)))
 @pytest.mark.parametrize("plan", [name for name in PLANS if name != "old"])
 def test_a_prepared_switch_ends_as_one_that_reads_all(plan, seed, tmp_path):
     drawn = random.Random(f"{plan} {seed}")
@@ -101,7 +102,7 @@ def test_a_prepared_switch_ends_as_one_that_reads_all(plan, seed, tmp_path):
     assert held(tmp_path, plan) == wanted(tmp_path, plan)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(examples(2, short=1)))
 @pytest.mark.parametrize("change", LOOPS)
 def test_a_prepared_loop_comes_to_the_same_rest(change, seed, tmp_path):
     old, new = LOOPS[change]
@@ -112,7 +113,7 @@ def test_a_prepared_loop_comes_to_the_same_rest(change, seed, tmp_path):
     assert one == other and len(one)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [0, 2, 5] if DEPTH == 1 else range(8 * DEPTH))  # a plan each
 def test_feedback_comes_again_behind_what_was_prepared(seed, tmp_path):
     drawn = random.Random(f"said {seed}")
     for number in range(4):
@@ -167,7 +168,7 @@ def test_a_reading_that_is_replaced_later_is_let_in_as_it_became(tmp_path, monke
     assert rejected(Place.of(tmp_path / "out"))["in"].num_rows > 0
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [0, 2, 11] if DEPTH == 1 else range(8 * DEPTH))  # a step of the clock each
 def test_readings_of_the_clock_come_again_behind_what_was_prepared(seed, tmp_path, monkeypatch):
     drawn = random.Random(f"clock {seed}")
     monkeypatch.setattr(Reader, "clock", Ticking(start=0, step=drawn.choice([2, 5, 9])))
