@@ -4,6 +4,8 @@ VENV := .venv
 PY := $(VENV)/bin/python
 RUN := $(VENV)/.ready-to-run
 READY := $(VENV)/.ready
+# Tests start many processes; where the environment forbids it, each would compile all of the package again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-connectors test-console test-cluster matrix container kafka check unit soak bench docs clean lock
@@ -39,7 +41,7 @@ check: $(READY) ## ruff, mypy (strict on src), import-linter, spelling
 	$(VENV)/bin/codespell *.md docs src examples benchmarks
 
 unit: $(READY)
-	$(PY) -m pytest -n 2 --dist loadscope --max-worker-restart 0 --ignore=tests/spark --ignore=tests/connectors --ignore=tests/browser --ignore=tests/cluster
+	$(PY) -m pytest -n 2 --dist loadscope --no-loadscope-reorder --max-worker-restart 0 --ignore=tests/spark --ignore=tests/connectors --ignore=tests/browser --ignore=tests/cluster
 	$(PY) -m pytest -n 2 --dist loadgroup --max-worker-restart 0 tests/spark
 
 test-connectors: $(READY) ## tests against a real Kafka and a real S3 server, fetched once; what is missing is told as not run
