@@ -129,3 +129,12 @@ def test_pages_that_lie_behind_each_other_are_one_without_a_copy() -> None:
         *range(5, 10),
         *range(5),
     ]
+
+
+def test_a_join_gives_every_pair_where_a_key_has_many_rows() -> None:
+    sides = [pa.table({"t": np.arange(120), "k": np.arange(120) % 2, name: np.arange(120)}) for name in "lr"]
+    left, right = (cz.from_arrow(side, time="t").extend(20) for side in sides)
+    found = left.join(right, on="k").run(output="final").table()
+    wanted = {(i, j) for i in range(120) for j in range(i % 2, 120, 2) if abs(i - j) < 21}
+    pairs = list(zip(found["l"].to_pylist(), found["r"].to_pylist(), strict=True))
+    assert len(pairs) == len(wanted) > 2048 and set(pairs) == wanted

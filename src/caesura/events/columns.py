@@ -44,6 +44,8 @@ MAX_HEAP = 1 << 30
 
 MANY, AHEAD = 1 << 16, 3
 """Columns of so many values have room for so many times as many when they grow."""
+ROOM = 1 << 15
+"""Room for so many values is kept, however few there are: who lets go of most soon has as many again."""
 
 
 class Grown:
@@ -96,27 +98,37 @@ class Grown:
         """Takes these values instead, as they lie."""
         self.data, self.size = values, len(values)
 
+    def fill(self, value: Any, count: int) -> None:
+        """So many times a value, in new memory with as much room as `keep` leaves."""
+        room = count if self._too_much(count) else max(count, len(self.data))
+        self.data, self.size = np.full(room, value, self.data.dtype), count
+
+    def _too_much(self, count: int) -> bool:
+        """Whether so many values need not keep the room there is."""
+        return len(self.data) > ROOM and 4 * count < len(self.data)
+
     def keep(self, rows: I64, *, reuse: bool = False) -> None:
         """Only the named values, in new memory with as much room as there was, if it would not stand empty.
 
-        With ``reuse`` they are moved within the old memory. Views of the old values stay as they are only
-        if it is not reused.
+        With ``reuse`` they, ascending, are moved within the old memory. Views of the old values stay as they
+        are only if it is not reused.
 
         >>> some = Grown(np.int64)
         >>> some.extend(np.array([7, 8, 9]))
         >>> some.keep(np.array([0, 2]))
         >>> some.view.tolist(), len(some.data)
-        ([7, 9], 2)
+        ([7, 9], 16)
         """
         count, shape = len(rows), self.data.shape
-        if 4 * count < len(self.data):
+        if self._too_much(count):
             shape, reuse = (count, *shape[1:]), False
-        kept = self.data if reuse else np.empty(shape, self.data.dtype)
         if reuse:
-            kept[:count] = taken(self.view, rows)
+            _move_up(self.view, rows)
         else:
+            kept = np.empty(shape, self.data.dtype)
             _take_into(self.view, rows, kept[:count])
-        self.data, self.size = kept, count
+            self.data = kept
+        self.size = count
 
 
 class StoreColumn(Protocol):
@@ -157,6 +169,13 @@ def gather(values: np.ndarray[Any, Any], rows: I64, out: np.ndarray[Any, Any]) -
         out[i] = values[rows[i]]
 
 
+@kernel
+def move_up(values: np.ndarray[Any, Any], rows: I64) -> None:
+    """The named values, ascending, one behind the other at the beginning."""
+    for i in range(len(rows)):
+        values[i] = values[rows[i]]
+
+
 def taken(values: np.ndarray[Any, Any], rows: I64) -> np.ndarray[Any, Any]:
     """The named values; much faster than NumPy where they do not lie in fast memory."""
     if len(rows) < SHORT_GATHER or values.dtype.kind == "V" or values.ndim > 1:
@@ -173,6 +192,14 @@ def _take_into(values: np.ndarray[Any, Any], rows: I64, out: np.ndarray[Any, Any
         return
     width = f"i{values.dtype.itemsize}"
     gather(frozen(values.view(width)), frozen(rows), out.view(width))
+
+
+def _move_up(values: np.ndarray[Any, Any], rows: I64) -> None:
+    """The named values, ascending, to the beginning of the memory that they lie in."""
+    if len(rows) < SHORT_GATHER or values.dtype.kind == "V" or values.ndim > 1:
+        values[: len(rows)] = values.take(rows, 0)
+        return
+    move_up(values.view(f"i{values.dtype.itemsize}"), frozen(rows))
 
 
 class _Valid:
@@ -253,8 +280,8 @@ class FixedColumn:
     def take(self, rows: I64) -> pa.Array:
         return from_words(taken(self.data.view, rows), self.valid.take(rows), self.type)
 
-    def compact(self, keep: I64) -> None:
-        self.data.keep(keep)
+    def compact(self, keep: I64, *, reuse: bool = False) -> None:
+        self.data.keep(keep, reuse=reuse)
         self.valid.compact(keep)
 
     @property
@@ -440,6 +467,9 @@ def _reserve(column: StoreColumn, values: Sequence[pa.Array]) -> None:
 class ColumnStore:
     """Rows of one schema, numbered from 0 in the order they came."""
 
+    shares = False
+    """Whether others may refer to its memory, so that nothing there is written over."""
+
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
         self.size = 0
@@ -479,7 +509,10 @@ class ColumnStore:
     def compact(self, keep: I64) -> None:
         """Keeps these rows (ascending) and renumbers them by position."""
         for column in self.columns:
-            column.compact(keep)
+            if isinstance(column, FixedColumn):
+                column.compact(keep, reuse=not self.shares)
+            else:
+                column.compact(keep)
         self.size = len(keep)
 
     def all(self) -> pa.RecordBatch:

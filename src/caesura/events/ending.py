@@ -16,6 +16,7 @@ from caesura.kernels.hashing import I64
 from caesura.kernels.sums import each_once
 from caesura.punctuation import INFINITY
 
+NONE: I64 = np.zeros(0, np.int64)
 SHARE = 8
 """While no more than one of so many rows ends, those are listed."""
 
@@ -43,7 +44,7 @@ class EndingRows:
         if not self._listed:
             self._parts, self._count = [], 0
             return None
-        return each_once(np.concatenate(self._parts)) if self._parts else np.zeros(0, np.int64)
+        return each_once(np.concatenate(self._parts)) if self._parts else NONE
 
     def keep(self, rows: I64) -> None:
         """Only these go on being listed."""
@@ -51,6 +52,6 @@ class EndingRows:
 
     def relist(self, ends: I64) -> None:
         """Lists anew, from the ends of all rows."""
-        some = np.flatnonzero(ends < INFINITY)
-        self._listed = SHARE * len(some) <= len(ends)
-        self.keep(some if self._listed else some[:0])
+        some = ends < INFINITY
+        self._listed = SHARE * int(np.count_nonzero(some)) <= len(ends)
+        self.keep(np.flatnonzero(some) if self._listed else NONE)

@@ -246,15 +246,15 @@ class Page:
 
 SPARSE = 8
 """Where at most one of so many rows is wanted, their numbers are looked for first."""
-SHORT = 8192
-"""Up to so many rows Arrow is faster with a whole batch; beyond, memory counts, and our gather is."""
+FEW, SHORT = 2048, 8192
+"""Up to so many rows Arrow is faster with a batch: of plain numbers, of all else. Beyond, our gather is."""
 
 
 def take_rows(batch: pa.RecordBatch, rows: I64) -> pa.RecordBatch:
     """The named rows of a batch, also of one without columns."""
     if batch.num_columns == 0:
         return empty_rows(len(rows))
-    if len(rows) <= SHORT:
+    if len(rows) <= FEW or (len(rows) <= SHORT and not all(is_words(field.type) for field in batch.schema)):
         return batch.take(plain_array(rows))
     wanted: pa.Array | None = None
     columns = []

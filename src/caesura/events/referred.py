@@ -207,6 +207,8 @@ def _array_by_array(arrays: Sequence[HeldArray], which: I64, within: I64) -> pa.
 class ReferredStore(ColumnStore):
     """Rows whose wide columns are referred to, and whose others are copied."""
 
+    shares = True
+
     @staticmethod
     def _column(t: pa.DataType) -> StoreColumn:
         column = new_column(t)

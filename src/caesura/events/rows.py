@@ -139,18 +139,17 @@ class RowState:
 
     @property
     def wasteful(self) -> bool:
-        """Whether it is time to compact: a quarter is dead."""
-        dead = self.size - self.live
-        return dead > 0 and 4 * dead >= self.size
+        """Whether it is time to compact."""
+        return wasteful(self.live, self.size)
 
-    def compact(self) -> I64:
-        """Moves the live rows together; gives their old numbers, by new number."""
-        keep = np.flatnonzero(self.alive)
+    def compact(self, keep: I64 | None = None) -> I64:
+        """Moves the live rows, or some of them, together; gives their old numbers, by new number."""
+        keep = np.flatnonzero(self.alive) if keep is None else keep
         for grown in self.fields.values():
             grown.keep(keep, reuse=self.reuses)
         if self.payload.columns:
             self.payload.compact(keep)
-        self._alive.keep(keep)
+        self._alive.fill(True, len(keep))
         self.size = self.live = len(keep)
         if self._runs:
             self._generation += 1
@@ -244,6 +243,11 @@ class RowState:
         self._alive.extend(last >= 0)
         self.size = self._saved = len(last)
         self.live = int(np.count_nonzero(last >= 0))
+
+
+def wasteful(live: int, size: int) -> bool:
+    """Whether so many live rows of so many are few enough to move them together: a quarter is dead."""
+    return live < size and 4 * (size - live) >= size
 
 
 def _run(data: bytes) -> tuple[pa.RecordBatch, I64]:

@@ -150,16 +150,22 @@ class Register:
 
     def recall(self, keys: I64) -> tuple[I64, I64]:
         """The numbers of the rows that are known, and the rows to search for; `learn` must follow."""
-        largest = int(keys.max(initial=0))
-        if len(self._small) <= largest < MAX_SMALL:
-            grown = np.full(min(MAX_SMALL, max(64, 2 * largest + 2)), NEVER, np.int64)
-            grown[: len(self._small)] = self._small
-            self._small = grown
         numbers, missed = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
-        count = recall_small(frozen(keys), self._small, numbers, missed) if largest < MAX_SMALL else -1
+        count = recall_small(frozen(keys), self._small, numbers, missed)
+        if count < 0 and self._grow(int(keys.max())):
+            count = recall_small(frozen(keys), self._small, numbers, missed)
         if count < 0:
             return self._memo.recall(frozen(keys), np.zeros(len(keys), np.int64))
         return numbers, missed[:count]
+
+    def _grow(self, largest: int) -> bool:
+        """Makes room for small keys up to this one; False where there is, or it is none."""
+        if not len(self._small) <= largest < MAX_SMALL:
+            return False
+        grown = np.full(min(MAX_SMALL, max(64, 2 * largest + 2)), NEVER, np.int64)
+        grown[: len(self._small)] = self._small
+        self._small = grown
+        return True
 
     def learn(self, keys: I64, numbers: I64, missed: I64, found: I64) -> None:
         """Takes what was found for the rows that were missed, and completes the numbers with it."""

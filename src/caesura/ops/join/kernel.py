@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from caesura.events.page import NO_NEW_END
 from caesura.kernels import kernel
-from caesura.kernels.hashing import I64, U64
+from caesura.kernels.hashing import I64, U64, Mask
 from caesura.punctuation import MIN_TIME
 
 REMOVED = MIN_TIME
@@ -31,12 +31,11 @@ def probe(
 ) -> int:
     """Meets each row with the other side's rows of its key; writes the change that each pair makes.
 
-    An empty ``re_new`` means inserts only. Stops when the output is full; ``resume`` holds where to
+    Stops when the output is full; ``resume`` holds where to
     go on: (row, link), the link FRESH at a row's start.
     """
     out = 0
     room = len(out_row)
-    inserts = len(re_new) == 0
     i = resume[0]
     link = resume[1]
     n = len(key)
@@ -51,7 +50,7 @@ def probe(
             start = max(le[i], o_le[link])
             end = min(re[i], o_re[link])
             new = NO_NEW_END
-            if not inserts and re_new[i] != NO_NEW_END:
+            if re_new[i] != NO_NEW_END:
                 after = max(start, min(re_new[i], o_re[link]))
                 before = max(start, end)
                 if before == after:
@@ -75,6 +74,71 @@ def probe(
     resume[0] = n
     resume[1] = FRESH
     return out
+
+
+@kernel
+def first_links(key: I64, head: I64, rows: I64, links: I64) -> int:
+    """The rows whose keys the other side has, and the first of its rows for each; gives how many.
+
+    All rows are written, the others over and over, so that there is no branch to guess.
+    """
+    count = 0
+    for i in range(len(key)):
+        link = head[key[i]] if key[i] >= 0 else -1
+        rows[count] = i
+        links[count] = link
+        count += link >= 0
+    return count
+
+
+@kernel
+def meet_inserts(
+    rows: I64,
+    links: I64,
+    at: int,
+    le: I64,
+    re: I64,
+    follow: I64,
+    o_le: I64,
+    o_re: I64,
+    out_row: I64,
+    out_other: I64,
+    out_le: I64,
+    out_re: I64,
+) -> tuple[int, int]:
+    """What `probe` does for inserts, from the place ``at`` of the rows that `first_links` gives.
+
+    Gives how many pairs it wrote, and where to go on; the last place of the output is only scratch.
+    """
+    out = 0
+    room = len(out_row) - 1
+    for n in range(at, len(rows)):
+        i = rows[n]
+        link = links[n]
+        start, end = le[i], re[i]
+        while link >= 0:
+            if out == room:
+                links[n] = link
+                return out, n
+            begin = max(start, o_le[link])
+            stop = min(end, o_re[link])
+            out_row[out] = i
+            out_other[out] = link
+            out_le[out] = begin
+            out_re[out] = stop
+            out += begin < stop
+            link = follow[link]
+    return out, len(rows)
+
+
+@kernel
+def outlive(alive: Mask, ends: I64, bound: int, rows: I64) -> int:
+    """The live rows that end after a bound; gives how many."""
+    count = 0
+    for i in range(len(ends)):
+        rows[count] = i
+        count += alive[i] and ends[i] > bound
+    return count
 
 
 @kernel

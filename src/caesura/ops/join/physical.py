@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.columns import words
+from caesura.events.columns import taken, words
 from caesura.events.item import Item
 from caesura.events.labels import Labels
 from caesura.events.page import Page, concat, take_rows
@@ -24,7 +24,7 @@ from caesura.ops.join.node import Join
 from caesura.ops.join.pairs import JoinedRows
 from caesura.ops.join.preserved import Preserved
 from caesura.ops.join.side import NO_NEW, Side
-from caesura.ops.join.waiting import PAGE_ROWS, WaitingRows
+from caesura.ops.join.waiting import PAGE_ROWS, Taken, WaitingPage, WaitingRows
 from caesura.plan import AlignedOperator, GivenUp
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern
 
@@ -70,12 +70,15 @@ class JoinOperator(AlignedOperator):
         mine, other = self.sides[port], self.sides[1 - port]
         self._file(1 - port, self._waiting[1 - port].asked(page.payload))
         store = self._to_store(port, page)
-        if self._wait(port, page, store):
+        waiting = self._wait(port, page, store)
+        if waiting is not None:
             store = np.zeros(len(page), np.bool_)
             if other.rows.live == 0:
                 return []
         lookup = not store.any() and not other.preserved
         key = self._numbers(mine, page.payload, lookup)
+        if waiting is not None:
+            waiting.numbers = key
         items = [self._meet(port, page, key)] if self._pairs else []
         touched = self._touched(1 - port, page, key) if other.preserved else None
         changed = self._keep(port, page, key, store)
@@ -85,21 +88,28 @@ class JoinOperator(AlignedOperator):
             items.append(self._relay(1 - port, touched))
         return [concat(items, self.schema)]  # one page: a pair and the piece it replaces leave together
 
-    def _wait(self, port: int, page: Page, store: Mask) -> bool:
-        """Lets the rows of a large page that are to be stored wait as they came; False where they cannot."""
+    def _wait(self, port: int, page: Page, store: Mask) -> WaitingPage | None:
+        """Lets the rows of a large page that are to be stored wait as they came; None where they cannot."""
         if page.re_new is not None or page.tags is not None or self.sides[port].sources or not self._pairs:
-            return False
+            return None
         preserved = any(side.preserved for side in self.sides)
         if preserved or self._paged or np.count_nonzero(store) < PAGE_ROWS:
-            return False
-        self._waiting[port].add(page, store)
-        return True
+            return None
+        return self._waiting[port].add(page, store)
 
-    def _file(self, port: int, pages: Iterable[Page]) -> None:
-        """Brings pages that waited among the stored rows of their side."""
+    def _file(self, port: int, waited: Iterable[Taken]) -> None:
+        """Brings rows that waited among the stored rows of their side."""
         side = self.sides[port]
-        for page in pages:
-            side.insert(page, np.arange(len(page)), self._numbers(side, page.payload, lookup=False))
+        for some, rows in waited:
+            page, key = some.page, some.numbers
+            if side.by_value and len(rows) < len(page):  # the others are not hashed
+                page, key, rows = page.take(rows), None, np.arange(len(rows))
+            whole = len(rows) == len(page)
+            if key is None or int((key if whole else taken(key, rows)).min(initial=0)) < 0:
+                payload = page.payload if whole else page.payload_of(rows)
+                key = np.empty(len(page), np.int64)
+                key[rows] = self._numbers(side, payload, lookup=False)
+            side.insert(page, rows, key)
 
     def _file_all(self) -> None:
         for port, waiting in enumerate(self._waiting):
@@ -148,6 +158,8 @@ class JoinOperator(AlignedOperator):
 
     def _bound(self, promises_of: int, rows_of: int, payload: pa.RecordBatch) -> int | I64:
         """The time before which one side is settled, for the keys of rows of a side."""
+        if self.promises[promises_of].size == 0:
+            return self.promises[promises_of].cti
         places = self.sides[rows_of].key_places
         columns = {name: payload.column(i) for name, i in zip(self.names[promises_of], places, strict=True)}
         return self.promises[promises_of].effective_cti(columns=columns)
@@ -163,7 +175,7 @@ class JoinOperator(AlignedOperator):
         whole = len(row) == len(page) and (len(row) == 0 or bool((row[1:] > row[:-1]).all()))
         mine = page.payload if whole else take_rows(page.payload, row)
         both = self._rows.met(port, mine, other.rows.payload, link)
-        met = Page.of(both, le=le, re=re, re_new=new if page.re_new is not None else None)
+        met = Page.of(both, le=le, re=re, re_new=new)
         if isinstance(page.tags, Labels):
             met = replace(met, tags=page.tags.met(row, other.labels(), link))
         return self._rows.tested(met)
@@ -253,7 +265,7 @@ class JoinOperator(AlignedOperator):
         mine = self.sides[side]
         simple = all(p.size == 0 for p in self.promises)
         if simple and not mine.preserved and not self.sides[1 - side].preserved:
-            mine.drop(mine.ends_before(self.promises[1 - side].cti))
+            mine.expire(self.promises[1 - side].cti)
             self._file(side, self._waiting[side].drop(self.promises[1 - side].cti))
             return
         self._file(side, self._waiting[side].all())

@@ -21,12 +21,21 @@ from caesura.events.nested import validity
 from caesura.events.page import NO_NEW_END, Page
 from caesura.events.paging import StatePages
 from caesura.events.referred import ReferredStore
-from caesura.events.rows import RowState
+from caesura.events.rows import RowState, wasteful
 from caesura.kernels.chains import Chains
 from caesura.kernels.hashing import I64, U64, Mask, frozen, mixed
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import distinct
-from caesura.ops.join.kernel import FRESH, REMOVED, look_up, probe, retract_rows
+from caesura.ops.join.kernel import (
+    FRESH,
+    REMOVED,
+    first_links,
+    look_up,
+    meet_inserts,
+    outlive,
+    probe,
+    retract_rows,
+)
 from caesura.ops.join.lookups import LONG, SLACK, ByValue
 from caesura.punctuation import INFINITY
 
@@ -61,7 +70,7 @@ class Side:
         if by_value:
             own.update({"h1": np.uint64, "h2": np.uint64})
         self._store = store
-        self.rows = RowState(own, schema, store=store)
+        self.rows = RowState(own, schema, reuses=True, store=store)
         self.sources: tuple[int, ...] = ()
         self.sent = RowState({"row": np.int64, "le": np.int64, "re": np.int64})
         self.chains = Chains()
@@ -76,12 +85,12 @@ class Side:
         """Keeps the labels of rows too, for these sources."""
         self.sources = sources
         fields = {**self.rows.dtypes, **{f"label{k}": np.dtype(np.int64) for k in sources}}
-        self.rows = RowState(fields, self.schema, store=self._store)
+        self.rows = RowState(fields, self.schema, reuses=True, store=self._store)
 
     def page_to(self, pages: StatePages) -> None:
         """Wide values are referred to from now on, and those beyond a budget lie on the disk."""
         self._store = ReferredStore
-        self.rows = RowState(self.rows.dtypes, self.schema, store=ReferredStore)
+        self.rows = RowState(self.rows.dtypes, self.schema, reuses=True, store=ReferredStore)
         self.rows.page_to(pages)
 
     def labels(self) -> dict[int, I64]:
@@ -112,32 +121,37 @@ class Side:
         self._failed = PAUSE
         return None
 
-    def probe(self, key: I64, page: Page) -> tuple[I64, I64, I64, I64, I64]:
+    def probe(self, key: I64, page: Page) -> tuple[I64, I64, I64, I64, I64 | None]:
         """Meets a page of the other side with the rows here: (page row, row here, LE, RE, RE_new)."""
         self.chains.reach(int(key.max(initial=-1)) + 1)
-        news = NO_NEW if page.re_new is None else page.re_new
+        if page.re_new is None:
+            return (*self._probe_inserts(key, page), None)
         resume = np.array([0, FRESH], np.int64)
         parts: list[tuple[I64, ...]] = []
         room = max(1024, len(page) + len(page) // 4)
         while resume[0] < len(page):
             buffers = tuple(np.empty(room, np.int64) for _ in range(5))
-            made = probe(
-                key,
-                page.le,
-                page.re,
-                news,
-                self.chains.head,
-                self.chains.follow,
-                self.rows.get("le"),
-                self.rows.get("re"),
-                resume,
-                *buffers,
-            )
+            links = self.chains.head, self.chains.follow
+            own = self.rows.get("le"), self.rows.get("re")
+            made = probe(key, page.le, page.re, page.re_new, *links, *own, resume, *buffers)
             parts.append(tuple(b[:made] for b in buffers))
             room *= 2
-        if len(parts) == 1:
-            return parts[0]  # type: ignore[return-value]
-        return tuple(np.concatenate(p) for p in zip(*parts, strict=True))  # type: ignore[return-value]
+        return _joined(parts)  # type: ignore[return-value]
+
+    def _probe_inserts(self, key: I64, page: Page) -> tuple[I64, I64, I64, I64]:
+        rows, links = np.empty(len(page) + 1, np.int64), np.empty(len(page) + 1, np.int64)
+        count = first_links(key, self.chains.head, rows, links)
+        rows, links = rows[:count], links[:count]
+        times = frozen(page.le), frozen(page.re)
+        own = self.chains.follow, self.rows.get("le"), self.rows.get("re")
+        parts: list[tuple[I64, ...]] = []
+        at, room = 0, max(1024, count + count // 4)
+        while at < count or not parts:
+            buffers = tuple(np.empty(room, np.int64) for _ in range(4))
+            made, at = meet_inserts(rows, links, at, *times, *own, *buffers)
+            parts.append(tuple(b[:made] for b in buffers))
+            room *= 2
+        return _joined(parts)  # type: ignore[return-value]
 
     def insert(self, page: Page, at: I64, key: I64) -> I64:
         """Stores these rows of a page; gives their numbers."""
@@ -159,7 +173,7 @@ class Side:
         if deferred is not None:
             first = self.rows.append(fields, deferred)
         else:
-            first = self.rows.append(fields, page.payload if whole else page.payload_of(at))
+            first = self.rows.append(fields, page.payload, None if whole else at)
         self.chains.add(fields["key"])
         if self._by_value is not None:
             self._by_value.add(fields["h1"], fields["h2"])
@@ -256,13 +270,36 @@ class Side:
 
     def ends_before(self, bound: int) -> I64:
         """The live rows that end at a bound or before it."""
-        near = self.ending.rows(self.rows.size) if bound < INFINITY else None
+        return self._over(self._near(bound), bound)
+
+    def _near(self, bound: int) -> I64 | None:
+        """The rows that are listed as ending; None where all are to be looked at."""
+        return self.ending.rows(self.rows.size) if bound < INFINITY else None
+
+    def _over(self, near: I64 | None, bound: int) -> I64:
         ends = self.rows.get("re")
         if near is None:
             return np.flatnonzero(self.rows.alive & (ends <= bound))
         near = near[self.rows.alive[near]]
         self.ending.keep(near)
         return near[ends[near] <= bound]
+
+    def expire(self, bound: int) -> None:
+        """Lets go of the rows that end at a bound or before it, of a side that is not preserved.
+
+        Where many do, the others are moved together at once.
+        """
+        near = self._near(bound)
+        if near is None:
+            rows = np.empty(self.rows.size + 1, np.int64)
+            left = outlive(self.rows.alive, self.rows.get("re"), bound, rows)
+            if left == self.rows.live:
+                return
+            if wasteful(left, self.rows.size):
+                self.rows.compact(rows[:left])
+                self.relink()
+                return
+        self.drop(self._over(near, bound))
 
     def settled_pieces(self, bound: int) -> I64:
         """The live pieces that end before a bound."""
@@ -282,12 +319,13 @@ class Side:
         """Moves live rows and pieces together; chains must be linked anew."""
         if self.rows.live < self.rows.size:
             keep = self.rows.compact()
-            new = np.full(int(keep.max(initial=-1)) + 1, -1, np.int64)
-            new[keep] = np.arange(len(keep))
-            row = self.sent.get("row")
-            live = self.sent.alive
-            row[live] = new[row[live]]
-            self.sent.touch(np.flatnonzero(live))
+            if self.sent.size:
+                new = np.full(int(keep.max(initial=-1)) + 1, -1, np.int64)
+                new[keep] = np.arange(len(keep))
+                row = self.sent.get("row")
+                live = self.sent.alive
+                row[live] = new[row[live]]
+                self.sent.touch(np.flatnonzero(live))
         if self.sent.live < self.sent.size:
             self.sent.compact()
 
@@ -309,6 +347,11 @@ class Side:
         self.ending.relist(self.rows.get("re"))
         self.sent_ending.relist(self.sent.get("re"))
         self._by_value = None
+
+
+def _joined(parts: list[tuple[I64, ...]]) -> tuple[I64, ...]:
+    """Columns that came in parts, each as one."""
+    return parts[0] if len(parts) == 1 else tuple(np.concatenate(p) for p in zip(*parts, strict=True))
 
 
 def key_ids(columns: list[pa.Array], count: int, secret: Secret, side: int) -> tuple[U64, U64]:

@@ -7,8 +7,8 @@ more than have one of them.
 >>> def words(batch): return batch["id"].to_numpy()
 >>> rows = WaitingRows(words, words)
 >>> batch = pa.record_batch({"id": np.arange(20)})
->>> rows.add(Page(np.zeros(20, np.int64), np.arange(1, 21), batch), np.arange(20) > 1)
->>> [page.rows() for page in rows.asked(pa.record_batch({"id": [3]}))], rows.count
+>>> _ = rows.add(Page(np.zeros(20, np.int64), np.arange(1, 21), batch), np.arange(20) > 1)
+>>> [some.page.take(at).rows() for some, at in rows.asked(pa.record_batch({"id": [3]}))], rows.count
 ([[(0, 4, None, (3,))]], 17)
 >>> rows.drop(20), rows.count
 ([], 0)
@@ -61,14 +61,25 @@ class WaitingPage:
 
     def __init__(self, page: Page, waits: Mask) -> None:
         self.page, self.waits = page, waits
-        self.until = int(page.re[waits].max(initial=MIN_TIME))
-        self.count = int(waits.sum())
+        self.count = int(np.count_nonzero(waits))
+        ends = page.re if self.count == len(page) else page.re[waits]
+        self.until = int(ends.max(initial=MIN_TIME))
         self.words: I64 | None = None
+        self.numbers: I64 | None = None
+        """The numbers of the rows' keys, if somebody has looked them up; -1 for a key without one."""
 
-    def taken(self, rows: I64) -> Page:
+    def rows(self) -> I64:
+        """Those that wait."""
+        return np.arange(self.count) if self.count == len(self.page) else np.flatnonzero(self.waits)
+
+    def taken(self, rows: I64) -> Taken:
         """Some rows, which wait no longer."""
         self.count -= len(rows)
-        return self.page if len(rows) == len(self.page) else self.page.take(rows)
+        return self, rows
+
+
+Taken = tuple[WaitingPage, I64]
+"""Some rows of a page, by place."""
 
 
 class WaitingRows:
@@ -85,11 +96,12 @@ class WaitingRows:
     def count(self) -> int:
         return sum(some.count for some in self._pages)
 
-    def add(self, page: Page, waits: Mask) -> None:
+    def add(self, page: Page, waits: Mask) -> WaitingPage:
         """Takes those rows of a page that are to wait."""
         self._pages.append(WaitingPage(page, waits))
+        return self._pages[-1]
 
-    def asked(self, payload: pa.RecordBatch) -> list[Page]:
+    def asked(self, payload: pa.RecordBatch) -> list[Taken]:
         """Takes out the rows that may have a key of these rows of the other side; all, if that is cheaper."""
         if not self._pages:
             return []
@@ -109,21 +121,21 @@ class WaitingRows:
                 found.append(some.taken(rows[:picked]))
         return found
 
-    def all(self) -> list[Page]:
+    def all(self) -> list[Taken]:
         """Takes out all rows."""
         pages, self._pages, self._looks = self._pages, [], 0
-        return [some.taken(np.flatnonzero(some.waits)) for some in pages if some.count]
+        return [some.taken(some.rows()) for some in pages if some.count]
 
-    def drop(self, bound: int) -> list[Page]:
+    def drop(self, bound: int) -> list[Taken]:
         """Lets go of the rows that end at a bound or before it; takes out what little is left of a page."""
         left, rest = [], []
         for some in self._pages:
             if some.until <= bound:
                 continue
             some.waits &= some.page.re > bound
-            some.count = int(some.waits.sum())
+            some.count = int(np.count_nonzero(some.waits))
             if 4 * some.count < len(some.page):
-                rest.append(some.taken(np.flatnonzero(some.waits)))
+                rest.append(some.taken(some.rows()))
             else:
                 left.append(some)
         self._pages = left
