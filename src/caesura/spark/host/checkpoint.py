@@ -49,8 +49,11 @@ REPLAYED = "replayed"
 ENTERED = "entered"
 """That what enters besides rows is taken down from the first epoch on; an earlier version forgets it."""
 SWITCHED = (FOLDER, FIRST, VERSION, CARRIED, GENERATION, BEFORE, FINAL_ROWS, PLANS, REPLAYED, ENTERED)
-CHECKPOINT_FORMAT = 2
-"""In format 1 all state lay in Spark's store; since then what is large may lie in files beside it."""
+CHECKPOINT_FORMAT = 3
+"""In format 1 all state lay in Spark's store; since then what is large may lie in files beside it.
+
+In format 2 a bucket's stamp was a state variable of its own; since then it is a row among its chunks.
+"""
 SavedPlan = dict[str, Any]
 
 

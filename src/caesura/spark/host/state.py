@@ -20,8 +20,8 @@ from caesura.io.places import Place
 from caesura.spark.errors import ours
 from caesura.spark.host.checkpoint import NAME, read_plan, spark_folder
 from caesura.spark.worker.bucket_keys import bucket_keys
-from caesura.spark.worker.chunk_files import FOLDER, ROW, FileRow, MissingFileError, read_named
-from caesura.spark.worker.state_store import from_text
+from caesura.spark.worker.chunk_files import FOLDER, FileRow, MissingFileError, read_named
+from caesura.spark.worker.state_store import ROW, STAMP, from_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -117,7 +117,7 @@ def _version(spark: SparkSession, checkpoint: Place, store: int, keys: list[int]
         chunks = found.setdefault(keys.index(int(key[0])), {})
         if name[0] == ROW:
             chunks |= read_named(checkpoint / FOLDER, FileRow.of_text(data[0]))
-        else:
+        elif name[0] != STAMP:
             chunks[str(name[0])] = from_text(data[0])
     return found
 

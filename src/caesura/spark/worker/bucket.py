@@ -74,7 +74,7 @@ def _step(job: Job, stage: int, bucket: int, rows: list[Row], store: ChunkStore)
         worked = neighbours.ask(place, held, rows, job.closes)
     moved: Chunks = {}
     if worked is None:
-        chunks, moved = job.carried.over(None if held is None else store.read(files))
+        chunks, moved = job.carried.over(store.read(files))
         fragment = _restored(job, stage, bucket, chunks)
         worked = _work(place, fragment, rows, job.closes)
     _publish(job, stage, bucket, worked)

@@ -30,8 +30,6 @@ from caesura.io.places import Place
 
 FOLDER = "chunks"
 """Where the files lie, in the folder of a checkpoint."""
-ROW = "@files"
-"""The row of the state store that names them."""
 INLINE = 64 << 10
 """Chunks of fewer bytes lie in the state store itself."""
 ROW_FORMAT = 1

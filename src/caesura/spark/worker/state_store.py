@@ -5,28 +5,42 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql.types import StringType, StructField, StructType
+
 if TYPE_CHECKING:
     from caesura.spark.worker.chunk_files import ChunkFiles, FileRow
 
+ROW, STAMP = "@files", "@stamp"
+"""The rows that name files, and say who wrote last; all others are chunks."""
+NAMES, TEXTS = (StructType([StructField(name, StringType())]) for name in ("name", "data"))
+
 
 class ChunkStore:
-    """The chunks of one bucket, as text: bytes come back from Spark's state store more slowly."""
+    """The chunks of one bucket, as text: bytes come back from Spark's state store more slowly.
+
+    Its stamp is a row among them. Spark makes a state variable anew in each task, and asks the JVM to read
+    column types that are given as text, several times for each; so there is one, with types.
+    """
 
     def __init__(self, handle: Any) -> None:
-        self._chunks = handle.getMapState("chunks", "name string", "data string")
-        self._stamp = handle.getValueState("stamp", "stamp string")
+        self._chunks = handle.getMapState("chunks", NAMES, TEXTS)
 
     def stamp(self) -> str | None:
-        held = self._stamp.get()
-        return None if held is None else str(held[0])
+        """What was written last; none for a new bucket, and for one whose stamp an earlier version wrote."""
+        return self._text(STAMP)
 
-    def read(self, files: ChunkFiles | None) -> dict[str, bytes]:
-        """All chunks, one at a time: an iterator over them would hold thousands in one message."""
-        from caesura.spark.worker.chunk_files import ROW
+    def read(self, files: ChunkFiles | None) -> dict[str, bytes] | None:
+        """All chunks, one at a time: an iterator over them would hold thousands in one message.
 
+        None for a new bucket.
+        """
         keys = self._chunks.keys()
         names = [str(key[0]) for key in keys]
-        small = {name: from_text(self._chunks.getValue((name,))[0]) for name in names if name != ROW}
+        if not names:
+            return None
+        small = {
+            name: from_text(self._chunks.getValue((name,))[0]) for name in names if name not in (ROW, STAMP)
+        }
         return small if files is None else small | files.read(self._row())
 
     def write(self, chunks: dict[str, bytes | None], stamp: str, files: ChunkFiles | None) -> None:
@@ -39,12 +53,10 @@ class ChunkStore:
                     self._chunks.removeKey((name,))
             else:
                 self._chunks.updateValue((name,), (as_text(data),))
-        self._stamp.update((stamp,))
+        self._chunks.updateValue((STAMP,), (stamp,))
 
     def _write_files(self, chunks: dict[str, bytes | None], files: ChunkFiles) -> dict[str, bytes | None]:
         """Writes what is large, and the row that names it; gives what is left."""
-        from caesura.spark.worker.chunk_files import ROW
-
         before = self._row()
         after, rest = files.save(before, chunks)
         if after != before:
@@ -53,10 +65,15 @@ class ChunkStore:
 
     def _row(self) -> FileRow:
         """What this version says of the files."""
-        from caesura.spark.worker.chunk_files import ROW, FileRow
+        from caesura.spark.worker.chunk_files import FileRow
 
-        held = self._chunks.getValue((ROW,)) if self._chunks.containsKey((ROW,)) else None
-        return FileRow() if held is None else FileRow.of_text(str(held[0]))
+        held = self._text(ROW)
+        return FileRow() if held is None else FileRow.of_text(held)
+
+    def _text(self, name: str) -> str | None:
+        """A row, if there is one."""
+        held = self._chunks.getValue((name,))
+        return None if held is None else str(held[0])
 
 
 def as_text(data: bytes) -> str:
