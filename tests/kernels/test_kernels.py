@@ -33,8 +33,10 @@ from caesura.ops.aggregate.accumulators.exact import (
     SPAN,
     add_floats,
     carry_limbs,
+    leading_zeros,
     limbs_needed,
     round_limbs,
+    round_slots,
 )
 from caesura.ops.aggregate.accumulators.slide import ENTER, GIVE
 from caesura.ops.aggregate.accumulators.sums import FloatSum
@@ -133,6 +135,33 @@ def test_float_sums_are_the_exact_sum_rounded_once(values: list[tuple[float, int
     for value, weight in values:
         summed.add(slots, np.zeros(1, np.int64), np.array([weight]), pa.array([value], pa.float64()))
     assert summed.as_float(slots, np.zeros(1, np.int64)).tolist() == [exact(values)]
+
+
+LIMB = st.one_of(st.integers(-3, 3), st.integers(-(2**33), 2**33), st.integers(0, 31).map(lambda n: 1 << n))
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.tuples(st.tuples(*[LIMB] * SPAN), st.integers(-1, FULL - SPAN)), min_size=1, max_size=8))
+def test_the_sum_of_a_slot_is_the_double_nearest_to_its_limbs(
+    sums: list[tuple[tuple[int, ...], int]],
+) -> None:
+    limbs, base = np.array([one for one, _ in sums]), np.array([first for _, first in sums], np.int32)
+    at, out, twin = np.arange(len(sums))[::-1].copy(), np.zeros(len(sums)), np.zeros(len(sums))
+    round_slots.compiled()(limbs, base, at, out)
+    round_slots.twin(limbs, base, at, twin)
+    assert out.tobytes() == twin.tobytes()
+    for (digits, first), found in zip(sums, out[::-1].tolist(), strict=True):
+        power = 32 * max(0, first) - 1074
+        true = sum(Fraction(d) * Fraction(2) ** (32 * n + power) for n, d in enumerate(digits))
+        try:
+            assert found == float(true)
+        except OverflowError:
+            assert found == (math.inf if true > 0 else -math.inf)
+
+
+@given(st.integers(1, 2**64 - 1))
+def test_leading_zeros_are_those_before_the_first_bit(word: int) -> None:
+    assert leading_zeros.twin(np.uint64(word)) == 64 - word.bit_length()
 
 
 @few

@@ -138,6 +138,11 @@ class RowState:
             self.touch(back)
 
     @property
+    def all_fresh(self) -> bool:
+        """Whether all rows live, and none of them is in a snapshot."""
+        return self._saved == 0 and self.live == self.size
+
+    @property
     def wasteful(self) -> bool:
         """Whether it is time to compact."""
         return wasteful(self.live, self.size)

@@ -98,10 +98,13 @@ class KeyTable:
         find_keys(h1, h2, self._index, self.k1, self.k2, numbers)
         return numbers
 
+    def since(self, first: int) -> tuple[U64, U64]:
+        """The halves of the keys from this number on."""
+        return self.k1[first : self.count], self.k2[first : self.count]
+
     def compact(self, keep: I64) -> None:
         """Forgets all keys but these (ascending); they are renumbered by position."""
-        self.k1 = np.append(self.k1[keep], np.empty(64, np.uint64))
-        self.k2 = np.append(self.k2[keep], np.empty(64, np.uint64))
+        self.k1, self.k2 = (_roomy(half[keep], len(keep) + 64) for half in (self.k1, self.k2))
         self.count = len(keep)
         self._rebuild(self.count)
 
@@ -109,8 +112,7 @@ class KeyTable:
         wanted = self.count + more
         if wanted > len(self.k1):
             size = max(wanted, 2 * len(self.k1))
-            self.k1 = np.concatenate([self.k1[: self.count], np.empty(size - self.count, np.uint64)])
-            self.k2 = np.concatenate([self.k2[: self.count], np.empty(size - self.count, np.uint64)])
+            self.k1, self.k2 = (_roomy(half[: self.count], size) for half in (self.k1, self.k2))
         if 2 * wanted > len(self._index):
             self._rebuild(wanted)
 
@@ -124,3 +126,10 @@ class KeyTable:
     @property
     def nbytes(self) -> int:
         return self.k1.nbytes + self.k2.nbytes + self._index.nbytes
+
+
+def _roomy(values: U64, size: int) -> U64:
+    """The values in memory for so many; what lies behind them is not touched."""
+    room = np.empty(size, np.uint64)
+    room[: len(values)] = values
+    return room

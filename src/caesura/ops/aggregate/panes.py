@@ -122,7 +122,7 @@ class Panes:
         if len(fresh):
             first = self.slots.rows.size
             own = {"group": group[fresh], "w": pane[fresh]}
-            self.slots.open(h1[fresh], h2[fresh], pa.record_batch({}), own)
+            self.slots.open(pa.record_batch({}), own)
             self._hang(np.arange(first, self.slots.rows.size))
         return at
 

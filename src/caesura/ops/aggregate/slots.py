@@ -158,13 +158,18 @@ class Slots:
         h1, h2 = identity(keys.columns, keys.num_rows, secret)
         at, fresh = self.find(h1, h2)
         if len(fresh):
-            self.open(h1[fresh], h2[fresh], take_rows(keys, fresh), fields(len(fresh)))
+            self.open(take_rows(keys, fresh), fields(len(fresh)))
         return at
 
-    def open(self, h1: U64, h2: U64, keys: pa.RecordBatch, fields: Mapping[str, Any]) -> None:
+    def open(self, keys: pa.RecordBatch, fields: Mapping[str, Any]) -> None:
         """Makes the slots that `find` asked for."""
+        h1, h2 = self._table.since(self.rows.size)
+        self.open_as(h1, h2, keys, fields)
+
+    def open_as(self, h1: U64, h2: U64, keys: pa.RecordBatch, fields: Mapping[str, Any]) -> None:
+        """Makes slots of these names, which nobody looks for."""
         count = len(h1)
-        own = {"h1": h1, "h2": h2, "rows": np.zeros(count, np.int64), **fields}
+        own = {"h1": h1, "h2": h2, "rows": np.broadcast_to(np.int64(0), count), **fields}
         for _, part in self._parts.values():
             own.update(part.zeros(count))
         self.rows.append(own, keys)

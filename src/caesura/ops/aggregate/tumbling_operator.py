@@ -13,10 +13,11 @@ from caesura.events.columns import taken
 from caesura.events.grouping import grouped, grouped_apart
 from caesura.events.identity import identity, plain_zeros
 from caesura.events.item import Item
+from caesura.events.nested import NO_MASK
 from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
 from caesura.kernels.grid import spread, tally, whole_windows
-from caesura.kernels.hashing import I64, U64, mixed
+from caesura.kernels.hashing import I64, U64, frozen, mix_words, mixed
 from caesura.kernels.memo import Memo, whole_numbers
 from caesura.kernels.sums import add_weights, mark
 from caesura.ops.aggregate.sent_by_slot import SentBySlot
@@ -180,11 +181,19 @@ class TumblingOperator(Operator):
     def _put(self, at: I64, weight: I64, values: list[pa.Array]) -> I64:
         """Adds weighted rows to slots; gives the slots touched, once each."""
         self.slots.add(at, weight, values)
+        if self._goes_unnoticed(weight):
+            return NONE
         marked = np.zeros(self.slots.rows.size, np.bool_)
         mark(at, marked)
         touched = np.flatnonzero(marked)
         self.slots.settle(touched)
         return touched
+
+    def _goes_unnoticed(self, weight: I64) -> bool:
+        """Whether nobody asks which slots changed: nothing was sent or saved of any, and rows only came."""
+        if self.speculate != "watermark" or self.watched or self.sent.rows.live or self.extra:
+            return False
+        return self.slots.rows.all_fresh and len(weight) > 0 and bool(weight.min() > 0)
 
     def _recalled(self, plain: I64, keys: pa.RecordBatch, window: I64) -> I64:
         """The slots of windows, most of them as they were found before, unless keys hardly come again."""
@@ -200,9 +209,11 @@ class TumblingOperator(Operator):
         return at
 
     def _searched_for(self, keys: pa.RecordBatch, window: I64) -> I64:
-        every = np.arange(len(window))
-        ids = identity(keys.columns, len(window), self.secret)
-        return self._searched(ids, every, keys, every, window)
+        h1, h2 = identity(keys.columns, len(window), self.secret)
+        mix_words(frozen(window.view(np.uint64)), NO_MASK, h1, h2)
+        at, fresh = self.slots.find(h1, h2)
+        self._open(keys, fresh, taken(window, fresh))
+        return at
 
     def _found(self, keys: pa.RecordBatch, count: int, rows: I64, window: I64) -> I64:
         """The slots of some rows' windows; new ones are opened."""
@@ -221,12 +232,18 @@ class TumblingOperator(Operator):
         """The slots of windows by the identities of keys; ``who`` says whose, ``rows`` where the keys are."""
         h1, h2 = mixed(ids, window, rows=who)
         at, fresh = self.slots.find(h1, h2)
-        if len(fresh):
-            none = np.full(len(fresh), MIN_TIME, np.int64)
-            fields = {"w": window[fresh], "sent": np.full(len(fresh), -1, np.int64), "done": none}
-            fields |= {name: np.zeros(len(fresh), np.int64) for name in self.extra}
-            self.slots.open(h1[fresh], h2[fresh], take_rows(keys, rows[fresh]), fields)
+        self._open(keys, rows[fresh], window[fresh])
         return at
+
+    def _open(self, keys: pa.RecordBatch, rows: I64, window: I64) -> None:
+        """Makes the slots that were asked for last, of the keys of these rows."""
+        count = len(rows)
+        if count == 0:
+            return
+        fields = {name: np.broadcast_to(np.int64(0), count) for name in self.extra}
+        fields |= {"w": window, "sent": np.broadcast_to(np.int64(-1), count)}
+        fields["done"] = np.broadcast_to(np.int64(MIN_TIME), count)
+        self.slots.open(take_rows(keys, rows), fields)
 
     def _spread(self, first: I64, last: I64) -> tuple[I64, I64]:
         """(row, window) of each window of each row."""
@@ -256,8 +273,9 @@ class TumblingOperator(Operator):
         if self.speculate == "passed":
             return self._passed(touched)
         if self.speculate == "watermark":
-            shown = self.slots.rows.get("sent")[touched] >= 0
-            return self._corrected(touched[shown]) if self.sent.rows.live else []
+            if not self.sent.rows.live:
+                return []
+            return self._corrected(touched[self.slots.rows.get("sent")[touched] >= 0])
         payload = self._payload(touched)
         present = self.slots.rows.get("rows")[touched] > 0
         return [self.sent.change(touched, *self._span(touched), payload, present)]
@@ -273,7 +291,11 @@ class TumblingOperator(Operator):
 
     def _span(self, at: I64) -> tuple[I64, I64]:
         """Where the windows of these slots start and end."""
-        start = self.grid.start(self.slots.rows.get("w")[at])
+        window = taken(self.slots.rows.get("w"), at)
+        if len(at) and window.min() == window.max():
+            only = int(window[0])
+            return np.full(len(at), self.grid.start(only)), np.full(len(at), self.grid.end(only))
+        start = self.grid.start(window)
         return start, self.grid.close(start)
 
     def _payload(self, at: I64) -> pa.RecordBatch:
@@ -319,17 +341,15 @@ class TumblingOperator(Operator):
     def _close(self) -> list[Item]:
         """Lets go of the windows that can no longer change; in watermark mode they are sent now."""
         rows = self.slots.rows
-        live = np.flatnonzero(rows.alive)
-        bound = self.promises[0].cti
-        if self.promises[0].size and self._keys and len(live):
-            shut = self._span(live)[1] <= self._bound(rows.payload.take(live))
+        if self.promises[0].size and self._keys and rows.live:
+            live = np.flatnonzero(rows.alive)
+            closed = live[self._span(live)[1] <= self._bound(rows.payload.take(live))]
         else:
-            shut = self._span(live)[1] <= bound
-        closed = live[shut]
+            closed = np.flatnonzero(rows.alive & (rows.get("w") < self.grid.first(self.promises[0].cti)))
         items: list[Item] = []
         if self.speculate != "arrival":
-            shown = rows.get("sent")[closed] >= 0
-            full = closed[(rows.get("rows")[closed] > 0) & ~shown]
+            shown = taken(rows.get("sent"), closed) >= 0
+            full = closed[(taken(rows.get("rows"), closed) > 0) & ~shown]
             items = [Page(*self._span(full), self._payload(full))] if len(full) else []
             items += self._corrected(closed[shown])
         self.sent.forget(closed)

@@ -145,7 +145,7 @@ def _part(slots: Slots, low: I64, high: I64, values: list[pa.Array]) -> list[pa.
     count, size = len(low), high - low
     name = np.arange(count).astype(np.uint64)
     slots.find(name, name)
-    slots.open(name, name, pa.record_batch({}), {})
+    slots.open_as(name, name, pa.record_batch({}), {})
     owner = np.repeat(np.arange(count), size)
     member = np.arange(len(owner)) - np.repeat(np.cumsum(size) - size, size) + np.repeat(low, size)
     wanted = pa.array(member)

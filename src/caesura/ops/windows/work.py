@@ -81,7 +81,7 @@ class Folding:
         count = len(units)
         name = np.arange(count).astype(np.uint64)
         self.slots.find(name, name)
-        self.slots.open(name, name, pa.record_batch({}), {})
+        self.slots.open_as(name, name, pa.record_batch({}), {})
         self.slots.add(units.owner, given.n, given.values[: len(self.makers)])
         out = self.slots.results(np.arange(count))
         self.slots.drop(np.arange(count))

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura.kernels import kernel
-from caesura.kernels.hashing import I64
+from caesura.kernels.hashing import I64, NOTHING, ONE
 
 F64 = npt.NDArray[np.float64]
 I32 = npt.NDArray[np.int32]
@@ -28,6 +28,10 @@ FULL = 68
 LOW32 = np.int64(0xFFFFFFFF)
 FRACTION = np.int64((1 << 52) - 1)
 NONE: I64 = np.zeros(0, np.int64)
+HALF, LAST_BIT = np.uint64(32), np.uint64(63)
+LEAST_POWER, GREATEST_POWER = -1074, 950
+"""Powers of two by which 64 bits become a sum that is neither too small for a double's 53 nor too large."""
+POWERS: F64 = np.ldexp(1.0, np.arange(LEAST_POWER, GREATEST_POWER + 1))
 
 
 @kernel
@@ -138,13 +142,41 @@ def round_limbs(limbs: I64, base: I32, out: F64) -> None:
 
 @kernel
 def round_slots(limbs: I64, base: I32, at: I64, out: F64) -> None:
-    """The double nearest to the exact sum of each of these slots."""
-    width = limbs.shape[1]
-    digits = np.zeros(width + 1, np.int64)
+    """The double nearest to the exact sum of each of these slots, of five limbs.
+
+    Most are positive and of no extreme size: their highest 64 bits, the last of which also stands for all
+    below, are converted to a double, which rounds them once.
+    """
+    digits = np.zeros(SPAN + 1, np.int64)
     for s in range(len(at)):
-        for i in range(width):
-            digits[i] = limbs[at[s], i]
-        out[s] = round_digits(digits, max(0, base[at[s]]))
+        slot = at[s]
+        one = limbs[slot, 1] + (limbs[slot, 0] >> 32)
+        two = limbs[slot, 2] + (one >> 32)
+        three = limbs[slot, 3] + (two >> 32)
+        high = limbs[slot, 4] + (three >> 32)
+        top = np.uint64(two & LOW32) | np.uint64(three & LOW32) << HALF
+        rest = np.uint64(limbs[slot, 0] & LOW32) | np.uint64(one & LOW32) << HALF
+        power = 32 * max(0, base[slot]) - 1010
+        if high != 0 or top == NOTHING or not LEAST_POWER + 64 <= power <= GREATEST_POWER:
+            for i in range(SPAN):
+                digits[i] = limbs[slot, i]
+            out[s] = round_digits(digits, max(0, base[slot]))
+            continue
+        shift = leading_zeros(top)
+        top = top << shift | rest >> (LAST_BIT - shift) >> ONE
+        top |= np.uint64(rest << shift != NOTHING)
+        out[s] = float(top) * POWERS[power - np.int64(shift) - LEAST_POWER]
+
+
+@kernel
+def leading_zeros(word: np.uint64) -> np.uint64:
+    """How many bits of a word, which is not 0, are 0 before the first that is 1."""
+    count = NOTHING
+    for step in (np.uint64(32), np.uint64(16), np.uint64(8), np.uint64(4), np.uint64(2), np.uint64(1)):
+        more = step * np.uint64(word >> (np.uint64(64) - step) == NOTHING)
+        word <<= more
+        count += more
+    return count
 
 
 @kernel

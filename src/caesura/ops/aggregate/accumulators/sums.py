@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.errors import StreamError
-from caesura.events.columns import words
+from caesura.events.columns import taken, words
 from caesura.events.nested import validity
 from caesura.events.rows import RowState
 from caesura.kernels import kernel
@@ -131,7 +131,7 @@ class Counted(Stateless):
         add_weights(at, weights * valid if len(valid) else weights, slots.get(self.name))
 
     def value(self, slots: RowState, at: I64) -> pa.Array:
-        return plain_array(slots.get(self.name)[at])
+        return plain_array(taken(slots.get(self.name), at))
 
 
 def present(at: I64, weights: I64, values: pa.Array) -> tuple[I64, I64, pa.Array]:

@@ -20,6 +20,7 @@ from typing import Any, Literal, Protocol
 import pyarrow as pa
 
 from caesura.errors import PlanError
+from caesura.events.columns import taken
 from caesura.events.rows import RowState
 from caesura.expr import Expr, as_column, as_predicate, attributes, is_column, lit, type_of, when
 from caesura.expr.nodes import AggregateValue
@@ -137,7 +138,7 @@ class InSlots:
     @cached_property
     def n(self) -> I64:
         if self._count is None:
-            return self.slots.get("rows")[self.at]
+            return taken(self.slots.get("rows"), self.at)
         found = self._count.value(self.slots, self.at)
         return plain_numbers(found)
 
