@@ -167,8 +167,9 @@ def test_leading_zeros_are_those_before_the_first_bit(word: int) -> None:
 @few
 @given(st.lists(st.integers(0, 5 << STRETCH), max_size=40))
 def test_rows_in_stretches_are_sorted_by_them_and_keep_their_order_within(places: list[int]) -> None:
-    order = in_stretches(np.array(places, np.int64), (5 << STRETCH) + 1).tolist()
-    assert order == sorted(range(len(places)), key=lambda row: places[row] >> STRETCH)
+    order, ordered = in_stretches(np.array(places, np.int64), (5 << STRETCH) + 1)
+    assert order.tolist() == sorted(range(len(places)), key=lambda row: places[row] >> STRETCH)
+    assert ordered.tolist() == [places[row] for row in order]
 
 
 def test_groups_in_many_slots_have_the_aggregates_of_rows_in_any_order(

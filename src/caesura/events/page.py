@@ -256,16 +256,14 @@ def take_rows(batch: pa.RecordBatch, rows: I64) -> pa.RecordBatch:
         return empty_rows(len(rows))
     if len(rows) <= FEW or (len(rows) <= SHORT and not all(is_words(field.type) for field in batch.schema)):
         return batch.take(plain_array(rows))
-    wanted: pa.Array | None = None
-    columns = []
-    for column in batch.columns:
-        if is_words(column.type) and column.null_count == 0:
-            columns.append(from_words(taken(words(column), rows), NO_MASK, column.type))
-            continue
-        if wanted is None:
-            wanted = plain_array(rows)
-        columns.append(column.take(wanted))
-    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+    return pa.RecordBatch.from_arrays([take_values(c, rows) for c in batch.columns], schema=batch.schema)
+
+
+def take_values(column: pa.Array, rows: I64) -> pa.Array:
+    """The named values of a long column."""
+    if is_words(column.type) and column.null_count == 0:
+        return from_words(taken(words(column), rows), NO_MASK, column.type)
+    return column.take(plain_array(rows))
 
 
 def empty_page(schema: pa.Schema) -> Page:

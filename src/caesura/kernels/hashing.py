@@ -103,6 +103,14 @@ def mix_words(words: U64, valid: Mask, h1: U64, h2: U64) -> None:
 
 
 @kernel
+def mix_two(first: I64, then: I64, k1: np.uint64, k2: np.uint64, h1: U64, h2: U64) -> None:
+    """The identities of two columns of whole numbers, begun with a key."""
+    for i in range(len(first)):
+        a, b = sip_word(k1, k2, np.uint64(first[i]), VALUE)
+        h1[i], h2[i] = sip_word(a, b, np.uint64(then[i]), VALUE)
+
+
+@kernel
 def mix_rows(words: I64, rows: I64, h1: U64, h2: U64) -> None:
     """Folds some rows of a column of whole numbers of any width, without nulls, into their identities."""
     for i in range(len(rows)):

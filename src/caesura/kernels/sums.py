@@ -40,16 +40,34 @@ def order_stretches(at: I64, shift: int, begins: I64, order: I64) -> None:
         begins[stretch] += 1
 
 
-def in_stretches(at: I64, places: int) -> I64:
-    """Rows so ordered that those of places near each other are, with the rows of a place in their order.
+@kernel
+def sort_stretches(at: I64, shift: int, begins: I64, order: I64, places: I64) -> None:
+    """What `order_stretches` does, with the place of each row so ordered."""
+    for i in range(len(at)):
+        begins[at[i] >> shift] += 1
+    first = 0
+    for stretch in range(len(begins)):
+        count = begins[stretch]
+        begins[stretch] = first
+        first += count
+    for i in range(len(at)):
+        stretch = at[i] >> shift
+        to = begins[stretch]
+        order[to] = i
+        places[to] = at[i]
+        begins[stretch] = to + 1
 
-    >>> in_stretches(np.array([9000, 3, 9001, 2]), 10_000).tolist()
-    [1, 3, 0, 2]
+
+def in_stretches(at: I64, places: int) -> tuple[I64, I64]:
+    """Rows so ordered that those of places near each other are, those of a place as they were; their places.
+
+    >>> [part.tolist() for part in in_stretches(np.array([9000, 3, 9001, 2]), 10_000)]
+    [[1, 3, 0, 2], [3, 2, 9000, 9001]]
     """
-    order = np.empty(len(at), np.int64)
+    order, ordered = np.empty(len(at), np.int64), np.empty(len(at), np.int64)
     begins = np.zeros((places >> STRETCH) + 1, np.int64)
-    order_stretches(at, STRETCH, begins, order)
-    return order
+    sort_stretches(at, STRETCH, begins, order, ordered)
+    return order, ordered
 
 
 @kernel

@@ -25,7 +25,7 @@ from caesura.events.item import Item
 from caesura.events.nested import validity
 from caesura.events.page import Page
 from caesura.expr import compile_expr, type_of
-from caesura.kernels.hashing import I64
+from caesura.kernels.hashing import I64, frozen
 from caesura.ops.aggregate.accumulators.exact import FULL, NONE, add_floats
 from caesura.ops.aggregate.accumulators.sums import wide_words
 from caesura.ops.aggregate.kinds import Aggregate, read_by
@@ -216,7 +216,7 @@ def _summed(kind: Any, n: int, values: pa.Array, weights: I64) -> Tally:
 
 def _float_sum(kind: Any, n: int, numbers: Any, weights: I64) -> Tally:
     limbs, base = np.zeros((1, FULL), np.int64), np.zeros(1, np.int32)
-    add_floats(np.zeros(len(numbers), np.int64), numbers, weights, limbs, base, NONE)
+    add_floats(np.zeros(len(numbers), np.int64), frozen(numbers), weights, limbs, base, NONE)
     units = sum(int(limb) << (32 * place) for place, limb in enumerate(limbs[0]) if limb)
     nan, up, down = np.isnan(numbers), np.isposinf(numbers), np.isneginf(numbers)
     odd = (int(weights[nan].sum()), int(weights[up].sum()), int(weights[down].sum()))

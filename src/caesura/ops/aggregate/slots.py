@@ -14,7 +14,7 @@ import pyarrow as pa
 from caesura.events.columns import taken
 from caesura.events.grouping import grouped
 from caesura.events.identity import Secret, identity
-from caesura.events.page import take_rows
+from caesura.events.page import take_rows, take_values
 from caesura.events.rows import RowState
 from caesura.expr import Expr, compile_expr, type_of
 from caesura.expr.rewrite import is_column
@@ -188,9 +188,9 @@ class Slots:
     def add(self, at: I64, weights: I64, values: Sequence[pa.Array]) -> None:
         """Adds weighted values to slots."""
         if len(at) >= SCATTERED_ROWS and self.rows.size >= SCATTERED_SLOTS:
-            order = in_stretches(at, self.rows.size)
-            at, weights = taken(at, order), taken(weights, order)
-            values = [None if v is None else v.take(pa.array(order)) for v in values]
+            order, at = in_stretches(at, self.rows.size)
+            weights = weights if weights.min() == weights.max() else taken(weights, order)
+            values = [None if v is None else take_values(v, order) for v in values]
         add_weights(at, weights, self.rows.get("rows"))
         for place, part in self._parts.values():
             part.add(self.rows, at, weights, values[place])

@@ -13,11 +13,10 @@ from caesura.events.columns import taken
 from caesura.events.grouping import grouped, grouped_apart
 from caesura.events.identity import identity, plain_zeros
 from caesura.events.item import Item
-from caesura.events.nested import NO_MASK
 from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
 from caesura.kernels.grid import spread, tally, whole_windows
-from caesura.kernels.hashing import I64, U64, frozen, mix_words, mixed
+from caesura.kernels.hashing import I64, U64, frozen, mix_two, mixed
 from caesura.kernels.memo import Memo, whole_numbers
 from caesura.kernels.sums import add_weights, mark
 from caesura.ops.aggregate.sent_by_slot import SentBySlot
@@ -199,18 +198,22 @@ class TumblingOperator(Operator):
         """The slots of windows, most of them as they were found before, unless keys hardly come again."""
         if self._scattered > 0:
             self._scattered -= 1
-            return self._searched_for(keys, window)
+            return self._searched_for(plain, keys, window)
         at, missed = self._memo.recall(plain, window)
         if len(missed):
-            found = self._searched_for(take_rows(keys, missed), window[missed])
+            found = self._searched_for(taken(plain, missed), take_rows(keys, missed), taken(window, missed))
             self._memo.learn(plain, window, at, missed, found)
             most = 2 * len(missed) > len(at) >= LARGE_PAGE
             self._scattered = PAST_MEMO if most and self._memo.largest else 0
         return at
 
-    def _searched_for(self, keys: pa.RecordBatch, window: I64) -> I64:
-        h1, h2 = identity(keys.columns, len(window), self.secret)
-        mix_words(frozen(window.view(np.uint64)), NO_MASK, h1, h2)
+    def _searched_for(self, plain: I64, keys: pa.RecordBatch, window: I64) -> I64:
+        """The slots of windows of whole numbers, or of no keys, which are searched for."""
+        h1, h2 = np.empty(len(window), np.uint64), np.empty(len(window), np.uint64)
+        if self._keys:
+            mix_two(frozen(plain), frozen(window), *self.secret.start, h1, h2)
+        else:
+            h1, h2 = mixed(identity([], len(window), self.secret), window)
         at, fresh = self.slots.find(h1, h2)
         self._open(keys, fresh, taken(window, fresh))
         return at

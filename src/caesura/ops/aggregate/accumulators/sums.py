@@ -290,7 +290,7 @@ class FloatSum:
     def add(self, slots: RowState, at: I64, weights: I64, values: pa.Array | None) -> None:
         assert values is not None
         at, weights, values = present(at, weights, values)
-        plain = words(values).astype(np.float64)
+        plain = frozen(words(values).astype(np.float64, copy=False))
         self._settle(slots, len(plain))
         finite = np.isfinite(plain)
         if not finite.all():
@@ -367,7 +367,7 @@ class FloatSum:
             rows = full[wide]
             round_limbs(self.full.get("limbs")[rows], np.zeros(len(rows), np.int32), exact)
             out[wide] = exact
-        if not slots.get(f"{self.name}_odd").any():
+        if not self.has_odd:
             return out
         odd = slots.get(f"{self.name}_odd")[at]
         out[odd[:, 1] > 0] = np.inf
@@ -409,7 +409,8 @@ class FloatSum:
         terms = np.zeros((len(at), count))
         terms[:, 0] = self.as_float(slots, at)
         for k in range(1, count):
-            add_floats(np.arange(len(at)), -terms[:, k - 1], ones, wide, zero, np.zeros(len(at), np.int64))
+            less, unfit = frozen(-terms[:, k - 1]), np.zeros(len(at), np.int64)
+            add_floats(np.arange(len(at)), less, ones, wide, zero, unfit)
             rest = np.zeros(len(at))
             round_limbs(wide, zero, rest)
             terms[:, k] = rest
