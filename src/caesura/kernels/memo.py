@@ -114,8 +114,11 @@ class Memo:
         """Takes what was found for the rows that were missed, and completes the numbers with it."""
         if len(missed):
             learn_numbers(keys, parts, missed, found, self._known, 64 - self._bits, numbers)
-        if self._bits < MAX_BITS and 8 * len(missed) > len(self._known):
-            self._bits = min(MAX_BITS, self._bits + 3)
+        bits = self._bits
+        while bits < MAX_BITS and 8 * len(missed) > 1 << bits:
+            bits = min(MAX_BITS, bits + 3)
+        if bits > self._bits:
+            self._bits = bits
             self._known = np.full((1 << self._bits, 3), NEVER, np.int64)
 
     @property

@@ -351,11 +351,13 @@ class TumblingOperator(Operator):
             closed = np.flatnonzero(rows.alive & (rows.get("w") < self.grid.first(self.promises[0].cti)))
         items: list[Item] = []
         if self.speculate != "arrival":
-            shown = taken(rows.get("sent"), closed) >= 0
-            full = closed[(taken(rows.get("rows"), closed) > 0) & ~shown]
+            filled = taken(rows.get("rows"), closed) > 0
+            shown = taken(rows.get("sent"), closed) >= 0 if self.sent.rows.live else np.zeros_like(filled)
+            full = closed[filled & ~shown]
             items = [Page(*self._span(full), self._payload(full))] if len(full) else []
             items += self._corrected(closed[shown])
-        self.sent.forget(closed)
+        if self.sent.rows.live:
+            self.sent.forget(closed)
         self.slots.drop(closed)
         self._tidy()
         return items
