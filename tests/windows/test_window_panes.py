@@ -92,3 +92,13 @@ def test_panes_go_on_after_a_restart_among_groups_that_died(
             query.restore(kept)
     assert repr(History.of(out, node.schema)) == repr(History.of(eager.take("out"), node.schema))
     assert query.state_rows == 0
+
+
+def test_groups_that_are_numbered_anew_are_told_apart_by_their_keys() -> None:
+    keys = [*range(40), *range(100, 140), *range(3, 43)]
+    rows = [{"ts": 50 * (i // 40) + i % 5, "k": key, "v": 0.5 * key} for i, key in enumerate(keys)]
+    stream = cz.from_rows(rows, time="ts", punctuate=cz.delay(5), batch_size=20)
+    means = stream.group_by("k").hopping(10, every=5).agg(v=cz.avg("v"), n=cz.count())
+    found = means.run(output="final").table().to_pylist()
+    assert len(found) == 2 * len(rows)
+    assert all(row["v"] == 0.5 * row["k"] and row["n"] == 1 for row in found)

@@ -25,6 +25,14 @@ def add_weights(at: I64, weights: I64, total: I64) -> None:
 
 
 @kernel
+def add_weights_to_both(at: I64, weights: I64, total: I64, other: I64) -> None:
+    """Adds each weight to its place in two totals."""
+    for i in range(len(at)):
+        total[at[i]] += weights[i]
+        other[at[i]] += weights[i]
+
+
+@kernel
 def order_stretches(at: I64, shift: int, begins: I64, order: I64) -> None:
     """The rows by stretches of 2**shift places, in their order within each; ``begins`` starts as zeros."""
     for i in range(len(at)):

@@ -17,13 +17,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.columns import Grown
+from caesura.events.columns import Grown, taken
 from caesura.events.identity import Secret, identity, plain_zeros
 from caesura.events.item import Item
 from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
-from caesura.kernels.hashing import I64, U64, mixed
+from caesura.kernels.hashing import I64, mixed
 from caesura.kernels.keys import KeyTable
+from caesura.kernels.memo import Register, whole_numbers
+from caesura.kernels.sums import distinct, each_once
 from caesura.kernels.ticks import FIRST, bounded, later
 from caesura.ops.aggregate.accumulators import slide
 from caesura.ops.aggregate.accumulators.exact import F64
@@ -72,6 +74,8 @@ class Panes:
         keys = pa.schema([source.schema.field(k) for k in node.group])
         self.groups = RowState({"h1": np.uint64, "h2": np.uint64, "done": np.int64}, keys)
         self._table = KeyTable()
+        self._memo = Register()
+        self._ones: I64 = np.ones(0, np.int64)
         self._ahead, self._behind = Grown(np.int64), Grown(np.int64)
         self._ends: I64 = np.zeros((0, 3), np.int64)
         self._last: I64 = np.zeros((0, 2), np.int64)
@@ -88,36 +92,55 @@ class Panes:
 
     def add(self, keys: pa.RecordBatch, values: list[pa.Array], le: I64) -> I64:
         """Adds each point to its pane; gives their groups."""
-        k1, k2 = identity(keys.columns, len(le), self._secret)
-        group = self._grouped(k1, k2, keys)
+        group = self._grouped(keys)
         pane, at, missed = (np.empty(len(le), np.int64) for _ in range(3))
         count = slide.find_panes(le, self.grid.offset, self.length, group, self._last, pane, at, missed)
         if count:
-            order = np.argsort(group[missed[:count]])  # so that a slide meets panes as they lie in memory
-            rows = missed[:count][order]
+            owner = group[missed[:count]]
+            order = np.argsort(owner)  # so that a slide meets panes as they lie in memory
             slots = np.empty(count, np.int64)
-            slots[order] = self._found(k1[rows], k2[rows], group[rows], pane[rows])
+            slots[order] = self._found(owner[order], pane[:count][order])
             slide.settle_slots(at, slots, group, self._last)
-        self.slots.add(at, np.ones(len(le), np.int64), values)
+        self.slots.add(at, self._once(len(le)), values)
         self.slots.rows.touch(at)
         return group
 
-    def _grouped(self, k1: U64, k2: U64, keys: pa.RecordBatch) -> I64:
+    def _once(self, count: int) -> I64:
+        """So many ones: how often each point is added."""
+        if count > len(self._ones):
+            self._ones = np.ones(count, np.int64)
+        return self._ones[:count]
+
+    def _grouped(self, keys: pa.RecordBatch) -> I64:
         """The groups of these keys; one whose panes had all gone comes back."""
+        plain = whole_numbers(keys.columns, keys.num_rows)
+        if plain is None:
+            number = self._searched_for(keys)
+        else:
+            number, missed = self._memo.recall(plain)
+            if len(missed):
+                found = self._searched_for(take_rows(keys, missed))
+                self._memo.learn(plain, number, missed, found)
+        if self.groups.live < self.groups.size:
+            some = distinct(number, self.groups.size)
+            self.groups.keep(some, np.ones(len(some), np.bool_))
+        return number
+
+    def _searched_for(self, keys: pa.RecordBatch) -> I64:
+        """The groups of these keys by their identities; new ones are opened."""
+        k1, k2 = identity(keys.columns, keys.num_rows, self._secret)
         number, fresh = self._table.encode(k1, k2)
         if len(fresh):
             done = np.full(len(fresh), MIN_TIME, np.int64)
             self.groups.append({"h1": k1[fresh], "h2": k2[fresh], "done": done}, take_rows(keys, fresh))
             self._ends = slide.resized(self._ends, self.groups.size, -1)
             self._last = slide.resized(self._last, self.groups.size, MIN_TIME)
-        if self.groups.live < self.groups.size:
-            some = np.unique(number)
-            self.groups.keep(some, np.ones(len(some), np.bool_))
         return number
 
-    def _found(self, k1: U64, k2: U64, group: I64, pane: I64) -> I64:
+    def _found(self, group: I64, pane: I64) -> I64:
         """The slots of some panes; new ones are opened and hung into their chains."""
-        h1, h2 = mixed((k1, k2), pane)
+        own_ids = taken(self.groups.get("h1"), group), taken(self.groups.get("h2"), group)
+        h1, h2 = mixed(own_ids, pane)
         at, fresh = self.slots.find(h1, h2)
         if len(fresh):
             first = self.slots.rows.size
@@ -201,6 +224,7 @@ class Panes:
     def _regroup(self) -> None:
         keep = self._compacted()
         self._table.compact(keep)
+        self._memo.clear()
         self._ends, self._last = self._ends[keep], self._last[keep]
         for value in (self._rows, *self._running.values()):
             value.regroup(keep)
@@ -248,6 +272,7 @@ class Panes:
         if groups.live < groups.size:
             self._compacted()
         self._table = KeyTable()
+        self._memo.clear()
         self._table.encode(groups.get("h1"), groups.get("h2"))
         self._ends = np.full((groups.size, 3), -1, np.int64)
         self._last = np.full((groups.size, 2), MIN_TIME, np.int64)
@@ -297,7 +322,7 @@ class PaneOperator(TumblingOperator):
         values = [make(page.payload, page.le, page.re) for make in self.panes.slots.makers]
         group = self.panes.add(plain_zeros(page.payload.select(self._keys)), values, page.le)
         if self.watched:
-            self._look_ahead(np.unique(group))
+            self._look_ahead(each_once(group))
         return []
 
     def _look_ahead(self, groups: I64) -> None:

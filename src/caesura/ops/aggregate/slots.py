@@ -20,8 +20,8 @@ from caesura.expr import Expr, compile_expr, type_of
 from caesura.expr.rewrite import is_column
 from caesura.kernels.hashing import I64, U64, Mask
 from caesura.kernels.keys import KeyTable
-from caesura.kernels.sums import add_weights, distinct, in_stretches
-from caesura.ops.aggregate.accumulators.sums import Accumulator
+from caesura.kernels.sums import add_weights, add_weights_to_both, distinct, in_stretches
+from caesura.ops.aggregate.accumulators.sums import Accumulator, Counted
 from caesura.ops.aggregate.kinds.record import COUNT, Aggregate, InSlots, State
 
 SCATTERED_ROWS, SCATTERED_SLOTS = 1 << 15, 1 << 17
@@ -191,8 +191,14 @@ class Slots:
             order, at = in_stretches(at, self.rows.size)
             weights = weights if weights.min() == weights.max() else taken(weights, order)
             values = [None if v is None else take_values(v, order) for v in values]
-        add_weights(at, weights, self.rows.get("rows"))
-        for place, part in self._parts.values():
+        rest = list(self._parts.values())
+        place, first = rest[0] if rest else (0, None)
+        if isinstance(first, Counted) and values[place].null_count == 0:
+            add_weights_to_both(at, weights, self.rows.get("rows"), self.rows.get(first.name))
+            rest = rest[1:]
+        else:
+            add_weights(at, weights, self.rows.get("rows"))
+        for place, part in rest:
             part.add(self.rows, at, weights, values[place])
 
     def settle(self, touched: I64) -> None:

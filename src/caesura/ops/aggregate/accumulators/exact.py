@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura.kernels import kernel
-from caesura.kernels.hashing import I64, NOTHING, ONE
+from caesura.kernels.hashing import I64, NOTHING, ONE, TWO
 
 F64 = npt.NDArray[np.float64]
 I32 = npt.NDArray[np.int32]
@@ -46,15 +46,14 @@ def add_floats(slots: I64, values: F64, weights: I64, limbs: I64, base: I32, unf
     bits = values.view(np.int64)
     for i in range(len(slots)):
         place = (bits[i] >> 52) & 2047
-        mantissa = bits[i] & FRACTION
-        if place == 2047 or (place == 0 and mantissa == 0):
+        normal = np.int64(place > 0)
+        mantissa = (bits[i] & FRACTION) | (normal << 52)
+        if place == 2047 or mantissa == 0:
             continue
-        if place > 0:
-            mantissa |= FRACTION + 1
-            place -= 1
+        place -= normal
         limb = place >> 5
         shift = place & 31
-        slot = slots[i]
+        slot = np.uint64(slots[i])  # without a sign nothing is asked of it
         if base[slot] < 0:
             base[slot] = max(0, min(limb - 1, FULL - width)) if width < FULL else 0
         at = limb - base[slot]
@@ -62,13 +61,13 @@ def add_floats(slots: I64, values: F64, weights: I64, limbs: I64, base: I32, unf
             unfit[missed] = i
             missed += 1
             continue
-        sign = weights[i] if bits[i] >= 0 else -weights[i]
+        sign = weights[i] * (1 | (bits[i] >> 63))
         low = (mantissa & LOW32) << shift
-        high = (mantissa >> 32) << shift
-        limbs[slot, at] += sign * (low & LOW32)
-        rest = (low >> 32) + high
-        limbs[slot, at + 1] += sign * (rest & LOW32)
-        limbs[slot, at + 2] += sign * (rest >> 32)
+        rest = (low >> 32) + ((mantissa >> 32) << shift)
+        first = np.uint64(at)
+        limbs[slot, first] += sign * (low & LOW32)
+        limbs[slot, first + ONE] += sign * (rest & LOW32)
+        limbs[slot, first + TWO] += sign * (rest >> 32)
     return missed
 
 

@@ -34,10 +34,10 @@ RUNNING = 9
 def find_panes(
     le: I64, offset: int, length: int, group: I64, last: I64, pane: I64, at: I64, missed: I64
 ) -> int:
-    """The pane of each point, and its slot where that is the last one its group used.
+    """The slot of each point where its pane is the last one its group used.
 
     ``last`` has (pane, slot) per group; ``missed`` receives the points whose slot must be looked up, and
-    -1 - k stands for the slot of the k-th of them.
+    ``pane`` the panes of those; -1 - k stands for the slot of the k-th of them.
     """
     misses = 0
     now = 0
@@ -51,12 +51,12 @@ def find_panes(
             now = (le[i] - offset) // length
             low = now * length
             high = low + length if low <= INFINITY - length else INFINITY
-        pane[i] = now
         g = group[i]
         if last[g, 0] != now:
             last[g, 0] = now
             last[g, 1] = -1 - misses
             missed[misses] = i
+            pane[misses] = now
             misses += 1
         at[i] = last[g, 1]
     return misses

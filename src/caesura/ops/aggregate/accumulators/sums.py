@@ -290,12 +290,13 @@ class FloatSum:
     def add(self, slots: RowState, at: I64, weights: I64, values: pa.Array | None) -> None:
         assert values is not None
         at, weights, values = present(at, weights, values)
-        plain = frozen(words(values).astype(np.float64, copy=False))
+        plain = words(values).astype(np.float64, copy=False)
         self._settle(slots, len(plain))
         finite = np.isfinite(plain)
         if not finite.all():
             self._add_odd(slots, at[~finite], weights[~finite], plain[~finite])
-        self._put(slots, at, weights, lambda some, where, *into: add_floats(where, plain[some], *into))
+        put = lambda some, where, *into: add_floats(where, frozen(plain[some]), *into)  # noqa: E731
+        self._put(slots, at, weights, put)
 
     def add_sums(self, slots: RowState, at: I64, weights: I64, sums: LimbSums) -> None:
         """Adds sums of others, as often as their weight says."""
