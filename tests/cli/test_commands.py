@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 import caesura as cz
 from caesura.cli import app
 from caesura.cli.doctor import DoctorFinding
+from caesura.cli.load import load
 
 FLOW = """
 import caesura as cz
@@ -76,6 +77,17 @@ def test_a_preview_draws_the_stream_of_a_file(flow: str) -> None:
     lines = said("preview", flow).splitlines()
     assert lines[1].startswith("  2  3  | 8  |")
     assert told("preview", flow) == [{"LE": 2, "RE": 3, "id": 8}]
+
+
+def test_a_file_is_read_as_it_stands_however_soon_it_was_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    file = tmp_path / "flow.py"
+    for least, shown in ((7, 1), (8, 0)):  # two texts of equal size, written in one second
+        file.write_text(FLOW.replace("> 7", f"> {least}"))
+        os.utime(file, (1_700_000_000, 1_700_000_000))
+        assert load(str(file)).run().table().num_rows == shown
 
 
 def test_explain_prints_the_plan(flow: str) -> None:
