@@ -72,7 +72,7 @@ LONG = CAESURA_SEARCH=1 CAESURA_DEPTH=$(DEPTH) CAESURA_CONTRACT_PLANS=2000 CAESU
 soak: $(READY) ## the long forms: searches DEPTH times as deep, 2,000 drawn plans and SQL queries, drawn faults, a day of events
 	@status=0; \
 	$(LONG) $(PY) -m pytest -n 2 --dist loadscope --no-loadscope-reorder tests/contracts tests/feedback tests/laws tests/runtime \
-	  tests/windows tests/udm tests/qre tests/fixpoint tests/consistency tests/api tests/testing tests/sql tests/security || status=1; \
+	  tests/windows tests/udm tests/qre tests/fixpoint tests/consistency tests/api tests/io tests/testing tests/sql tests/security || status=1; \
 	$(LONG) $(PY) -m pytest -n 2 --dist loadgroup tests/spark || status=1; \
 	exit $$status
 

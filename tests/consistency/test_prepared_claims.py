@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_claimed_change import PLANS, bags, filled, plans_of, stopped, wanted
+from test_claimed_change import PLANS, bags, filled, plans_of, stopped, tried, wanted
 from typer.testing import CliRunner
 
 import caesura as cz
@@ -44,13 +44,12 @@ def uncounted(claims: list[cz.Claim]) -> list[cz.Claim]:
     ]
 
 
-@pytest.mark.parametrize(("at", "last"), [([1, 3], 4), ([2], None), ([2], 2)])
-@pytest.mark.parametrize("plan", [name for name in PLANS if name != "old"])
+@pytest.mark.parametrize(("plan", "stop"), tried([([1, 3], 4), ([2], None), ([2], 2)]))
 def test_a_prepared_switch_claims_what_one_without_does(
-    plan: str, at: list[int], last: int | None, tmp_path: Path
+    plan: str, stop: tuple[list[int], int | None], tmp_path: Path
 ) -> None:
     filled(tmp_path, plan)
-    written_beside(tmp_path, plan, at, last)
+    written_beside(tmp_path, plan, *stop)
     shutil.copytree(tmp_path / "out", tmp_path / "apart")
     shutil.rmtree(tmp_path / "apart" / "_prepared")
     made = stopped(tmp_path, plan, on_change="rebuild")

@@ -60,21 +60,21 @@ def outcome(node, rows, at, lanes=1, schema=SCHEMA):
 
 
 @given(garbled(), cuts, lags, modes)
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(40, short=20), deadline=None)
 def test_any_rows_in_any_cut_give_what_the_obvious_ingress_gives(rows, at, lag, late):
     history, refused, _ = outcome(source(delay(lag), late), rows, at)
     assert (history, refused) == obvious(rows, 1, lag, late)
 
 
 @given(garbled(lanes=2), cuts, lags, modes)
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(40, short=20), deadline=None)
 def test_any_rows_of_two_lanes_in_any_cut_give_what_the_obvious_ingress_gives(rows, at, lag, late):
     history, refused, _ = outcome(source(delay(lag), late), rows, at, lanes=2)
     assert (history, refused) == obvious(rows, 2, lag, late)
 
 
 @given(garbled(lanes=2), cuts, lags, modes, st.sampled_from([0, 2, 5]))
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(40, short=20), deadline=None)
 def test_any_rows_under_a_bound_on_the_future_give_what_the_obvious_ingress_gives(
     rows, at, lag, late, future
 ):
@@ -83,7 +83,7 @@ def test_any_rows_under_a_bound_on_the_future_give_what_the_obvious_ingress_give
 
 
 @given(garbled(), st.dictionaries(st.integers(0, 24), st.integers(0, 12)), cuts, modes)
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(40, short=20), deadline=None)
 def test_any_rows_that_are_pushed_in_any_cut_give_what_the_obvious_ingress_gives(rows, said, at, late):
     rows = [placed for placed in rows if placed.row.kind != "?"]
     query = cz.input_stream("a", IDS, late=late).query()
@@ -125,7 +125,7 @@ TYPES = (pa.int64(), pa.string(), pa.float64())
 
 
 @pytest.mark.parametrize("kind", range(3))
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(examples(12, short=3)))
 def test_long_pages_mostly_in_order_give_what_the_obvious_ingress_gives(seed, kind):
     rows, schema = long_course(seed, NAMES[kind]), schema_of(TYPES[kind])
     lag, at = [0, 20, 60][seed % 3], range(90, 400, 90)
@@ -134,7 +134,7 @@ def test_long_pages_mostly_in_order_give_what_the_obvious_ingress_gives(seed, ki
 
 
 @given(lawful(), st.data(), cuts, lags)
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(40, short=20), deadline=None)
 def test_any_interleaving_of_lanes_gives_the_same_history_and_late_rows(lanes, data, at, lag):
     placed = [[Placed(n, i, row) for i, row in enumerate(rows)] for n, rows in enumerate(lanes)]
     turns = data.draw(st.permutations([0] * len(lanes[0]) + [1] * len(lanes[1])))
@@ -146,7 +146,7 @@ def test_any_interleaving_of_lanes_gives_the_same_history_and_late_rows(lanes, d
 
 
 @given(garbled(lanes=2), st.integers(0, 24), lags, modes)
-@settings(max_examples=examples(20), deadline=None)
+@settings(max_examples=examples(20, short=10), deadline=None)
 def test_an_ingress_restored_at_any_point_continues_exactly(rows, stop, lag, late):
     node = source(delay(lag, every=3), late)
     whole, some = with_lanes(node, 2), with_lanes(node, 2)
@@ -167,7 +167,7 @@ def test_an_ingress_restored_at_any_point_continues_exactly(rows, stop, lag, lat
 
 
 @given(garbled(lanes=2), cuts, lags, modes)
-@settings(max_examples=examples(20), deadline=None)
+@settings(max_examples=examples(20, short=10), deadline=None)
 def test_the_compiled_kernels_do_what_their_twins_do(rows, at, lag, late):
     compiled = outcome(source(delay(lag), late), rows, at, lanes=2)
     kernels = [
@@ -189,7 +189,7 @@ def test_the_compiled_kernels_do_what_their_twins_do(rows, at, lag, late):
 
 
 @given(garbled(), cuts)
-@settings(max_examples=examples(20), deadline=None)
+@settings(max_examples=examples(20, short=10), deadline=None)
 def test_after_the_last_punctuation_no_state_is_left(rows, at):
     *_, ingress = outcome(source(delay(2)), rows, at)
     assert ingress.measure().state_rows == 0
