@@ -20,6 +20,7 @@ import weakref
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
+from time import monotonic
 
 import pyarrow as pa
 
@@ -160,6 +161,8 @@ UNLIMITED = 1 << 60
 GROUPS = "/proc/self/cgroup"
 FULL = 0.9
 """The share of its limit that a process may take before it stops by itself."""
+BETWEEN_LOOKS = 0.001
+"""Seconds; to look takes less than a tenth of that."""
 
 
 @lru_cache(maxsize=1)
@@ -199,15 +202,19 @@ def refuse_full(limit: int | None, taken: int) -> None:
 
 
 class MemoryWatch:
-    """Looks at every eighth step of a query whether its process may go on."""
+    """Looks between the steps of a query whether its process may go on, at most once in a while.
+
+    So a step that takes in much is followed by a look, and many small ones are not held up.
+    """
 
     def __init__(self, limit: int) -> None:
-        self._limit, self._steps = limit, 0
+        self._limit, self._looked = limit, 0.0
 
     def look(self) -> None:
-        if self._steps % 8 == 0:
+        now = monotonic()
+        if now - self._looked >= BETWEEN_LOOKS:
             refuse_full(self._limit, memory_taken())
-        self._steps += 1
+            self._looked = now
 
     def update(self) -> None:
         """What is done is not refused."""
