@@ -3,16 +3,21 @@
 The share of the lock is sampled: a thread that sleeps for a millisecond at a time notes how often it has to
 wait for the lock when it wakes. ``busy`` is CPU over wall time: how many cores were at work. Small pages are
 measured in CPU time: a filter, hopping windows and final delivery, from a page's arrival until all has left.
+
+With ``--apart`` as many processes run the same query at once, each on one thread, over all events: how much
+more they do than one alone is what these cores give at most, whoever divides the work.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import multiprocessing
 import statistics
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -39,15 +44,17 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--times", type=int, default=5)
     parser.add_argument("--only", default="", help="comma-separated: y1, hopping, groups, pages")
+    parser.add_argument("--apart", action="store_true", help="processes at once, in place of threads")
     options = parser.parse_args(arguments)
     report = Report("threads", options.json)
-    cases: dict[str, Callable[[int], cz.Stream]] = {"y1": y1, "hopping": hopping, "groups": million_groups}
-    wanted = options.only.split(",") if options.only else [*cases, "pages"]
+    wanted = options.only.split(",") if options.only else [*CASES, "pages"]
     for name in wanted:
         if name == "pages":
             small_pages(report)
+        elif options.apart:
+            apart(report, name, options)
         else:
-            compare(report, name, cases[name](options.events), options)
+            compare(report, name, CASES[name](options.events), options)
 
 
 def y1(events: int) -> cz.Stream:
@@ -77,6 +84,9 @@ def million_groups(events: int) -> cz.Stream:
     return rows.group_by("user").tumbling(events).agg(n=cz.count(), spent=cz.sum("spent"))
 
 
+CASES: dict[str, Callable[[int], cz.Stream]] = {"y1": y1, "hopping": hopping, "groups": million_groups}
+
+
 def compare(report: Report, name: str, stream: cz.Stream, options: argparse.Namespace) -> None:
     """Runs with one thread and with several in turns."""
     one, more = (lambda n=n: stream.run(output="final", threads=n) for n in (1, options.threads))
@@ -101,6 +111,42 @@ def compare(report: Report, name: str, stream: cz.Stream, options: argparse.Name
         ),
         lock_held=round(lock_share(one), 2),
     )
+
+
+def apart(report: Report, name: str, options: argparse.Namespace) -> None:
+    """One process alone, then several at once; each says how long a run takes it by the clock and in CPU."""
+    spawned = multiprocessing.get_context("spawn")
+    medians = []
+    for count in (1, options.threads):
+        start = spawned.Barrier(count)
+        said = spawned.SimpleQueue()
+        each = (name, options.events, options.times, start, said)
+        processes = [spawned.Process(target=_alone, args=each) for _ in range(count)]
+        for process in processes:
+            process.start()
+        runs = [said.get() for _ in processes]
+        for process in processes:
+            process.join()
+        medians.append([statistics.fmean(column) for column in zip(*runs, strict=True)])
+    (wall, cpu), (walls, cpus) = medians
+    report.add(
+        f"{name}_apart",
+        options.threads * options.events / walls,
+        {"one_process": options.threads * wall / walls},
+        cpu_to_one_process=round(cpus / cpu, 2),
+    )
+
+
+def _alone(name: str, events: int, times: int, start: Any, said: Any) -> None:
+    stream = CASES[name](events)
+    stream.run(output="final")
+    taken = []
+    start.wait()
+    for _ in range(times):
+        began, cpu = time.perf_counter(), time.process_time()
+        stream.run(output="final")
+        taken.append((time.perf_counter() - began, time.process_time() - cpu))
+    said.put([statistics.median(column) for column in zip(*taken, strict=True)])
 
 
 def lock_share(run: Callable[[], object]) -> float:
