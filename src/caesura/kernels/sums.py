@@ -33,8 +33,8 @@ def add_weights_to_both(at: I64, weights: I64, total: I64, other: I64) -> None:
 
 
 @kernel
-def order_stretches(at: I64, shift: int, begins: I64, order: I64) -> None:
-    """The rows by stretches of 2**shift places, in their order within each; ``begins`` starts as zeros."""
+def begin_stretches(at: I64, shift: int, begins: I64) -> None:
+    """Where each stretch of 2**shift places begins, once the rows are in that order; starts as zeros."""
     for i in range(len(at)):
         begins[at[i] >> shift] += 1
     first = 0
@@ -42,6 +42,12 @@ def order_stretches(at: I64, shift: int, begins: I64, order: I64) -> None:
         count = begins[stretch]
         begins[stretch] = first
         first += count
+
+
+@kernel
+def order_stretches(at: I64, shift: int, begins: I64, order: I64) -> None:
+    """The rows by stretches of 2**shift places, in their order within each; ``begins`` starts as zeros."""
+    begin_stretches(at, shift, begins)
     for i in range(len(at)):
         stretch = at[i] >> shift
         order[begins[stretch]] = i
@@ -51,13 +57,7 @@ def order_stretches(at: I64, shift: int, begins: I64, order: I64) -> None:
 @kernel
 def sort_stretches(at: I64, shift: int, begins: I64, order: I64, places: I64) -> None:
     """What `order_stretches` does, with the place of each row so ordered."""
-    for i in range(len(at)):
-        begins[at[i] >> shift] += 1
-    first = 0
-    for stretch in range(len(begins)):
-        count = begins[stretch]
-        begins[stretch] = first
-        first += count
+    begin_stretches(at, shift, begins)
     for i in range(len(at)):
         stretch = at[i] >> shift
         to = begins[stretch]
