@@ -70,10 +70,13 @@ def test_of_many_who_send_a_script_only_some_are_heard(script: Path, monkeypatch
     with ConsoleServer(_watched(f"{script}:dear")) as served, ExitStack() as open_ones:
         visitor, port = Client(served).follow_link(), served.port
         own = f"Host: 127.0.0.1:{port}\r\nOrigin: http://127.0.0.1:{port}\r\nCookie: {visitor.cookie}\r\n"
-        for _ in range(6):
+        answers: list[int] = []
+        while len(answers) < 20 and 503 not in answers:
+            # one after another: of those that come at once, all may be sent away
             one = open_ones.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10))
             one.sendall(f"POST /sql HTTP/1.1\r\n{own}Content-Length: 90000\r\n\r\ntext=".encode())
-        assert visitor.ask("/sql").code == 503
+            answers.append(visitor.ask("/sql").code)
+        assert set(answers) == {200, 503}, answers
 
 
 def said(script: Path, text: str) -> str:
