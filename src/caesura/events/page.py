@@ -116,9 +116,15 @@ class Page:
         """The numbers of the rows that are retracts."""
         return NO_ENDS if self.retracts is None else np.flatnonzero(self.retracts)
 
-    def with_retracts(self, rows: I64) -> Page:
-        """The same page, of which it is known which rows are retracts."""
-        self.__dict__["retract_rows"] = rows
+    @cached_property
+    def shortens(self) -> bool:
+        """Whether a retract leaves something of its event behind."""
+        rows = self.retract_rows
+        return self.re_new is not None and bool((self.re_new[rows] > self.le[rows]).any())
+
+    def with_retracts(self, rows: I64, *, shortens: bool) -> Page:
+        """The same page, of which it is known which rows are retracts, and whether one shortens an event."""
+        self.__dict__["retract_rows"], self.__dict__["shortens"] = rows, shortens
         return self
 
     @cached_property

@@ -20,6 +20,7 @@ from caesura.kernels.hashing import I64, Mask, frozen
 from caesura.kernels.memo import MAX_SMALL
 from caesura.punctuation import INFINITY, MIN_TIME
 
+NO_NEW_END = MIN_TIME
 NO_ROWS: I64 = np.zeros(0, np.int64)
 UNKNOWN, ASKED = -1, -2
 UNFIT, NO_ROOM, NO_WINDOW = -1, -2, -3
@@ -27,6 +28,8 @@ UNFIT, NO_ROOM, NO_WINDOW = -1, -2, -3
 MAX_WINDOWS = 128
 """Of a page; windows are looked for one by one when rows change from one to another."""
 MAX_CELLS = 1 << 20
+RETRACTED = 1 << 32
+"""What one retract adds to the number of rows of a cell."""
 FEW_WINDOWS = 4
 """Room is made for so many at first, or as many cells as a page has rows; clearing more would cost time."""
 
@@ -45,13 +48,14 @@ def pick_rows(mask: Mask, out: I64) -> int:
 def place_rows(
     picked: I64, whole: bool, keys: I64, le: I64, re: I64, offset: int, every: int,
     group_of: I64, groups: int, windows: I64, counts: I64, used: I64, unknown: I64, seen: I64,
-    cells: I64,
+    cells: I64, re_new: I64,
 ) -> int:  # fmt: skip
     """Counts the rows of each (window, group); gives how many keys have no group yet, or what stops it.
 
     ``picked`` are the rows, unless all are; an empty ``re`` says that all are points. ``windows`` receives
     those that occur, ``used`` the cells in the order in which rows met them, ``seen`` how many there are of
-    both and of rows. ``cells``, where it has room, receives the cell of each row.
+    both and of rows. ``cells``, where it has room, receives the cell of each row. Rows with a new end, where
+    ``re_new`` is not empty, are retracts, and counted apart: in multiples of `RETRACTED`.
     """
     low, high, base, known, taken, missing = 0, 0, 0, 0, 0, 0
     count = len(keys) if whole else len(picked)
@@ -90,7 +94,7 @@ def place_rows(
         if counts[cell] == 0:
             used[taken] = cell
             taken += 1
-        counts[cell] += 1
+        counts[cell] += RETRACTED if len(re_new) > 0 and re_new[i] != NO_NEW_END else 1
         if len(cells) > 0:
             cells[n] = cell
     seen[0], seen[1] = known, taken
@@ -109,14 +113,24 @@ class Places:
         self._unknown: I64 = np.empty(0, np.int64)
         self._seen: I64 = np.zeros(2, np.int64)
         self.missing = 0
+        self._signed = False
 
     def place(
-        self, rows: I64 | None, keys: I64, le: I64, re: I64, offset: int, every: int, cells: I64
+        self,
+        rows: I64 | None,
+        keys: I64,
+        le: I64,
+        re: I64,
+        offset: int,
+        every: int,
+        cells: I64,
+        re_new: I64 = NO_ROWS,
     ) -> int:
         """How many keys of some rows, or of all, have no group yet; UNFIT where rows must go their usual way.
 
-        Those keys are in `unknown`; `learn` or `forget` must follow.
+        Those keys are in `unknown`; `learn` or `forget` must follow. Retracts have a new end in ``re_new``.
         """
+        self._signed = len(re_new) > 0
         if len(self._unknown) < len(le):
             self._unknown = np.empty(len(le), np.int64)
         most = self._most_windows
@@ -125,7 +139,7 @@ class Places:
             self.missing = place_rows(
                 NO_ROWS if rows is None else rows, rows is None, frozen(keys), frozen(le), frozen(re),
                 offset, every, self._group_of, self.groups, windows, self._counts, self._used,
-                self._unknown, self._seen, cells,
+                self._unknown, self._seen, cells, frozen(re_new),
             )  # fmt: skip
             if self.missing:
                 self._counts.fill(0)
@@ -177,10 +191,12 @@ class Places:
         self._group_of.fill(UNKNOWN)
 
     def found(self) -> tuple[I64, I64, I64]:
-        """Group, window and number of rows of each cell, in the order in which rows came."""
+        """Group, window and number of rows of each cell, less its retracts, in the order in which rows came."""
         used = self._used[: self._seen[1]]
         counts = self._counts[used]
         self._counts[used] = 0
+        if self._signed:
+            counts = counts % RETRACTED - counts // RETRACTED
         window, group = np.divmod(used, max(1, self.groups))
         return group, self._windows[window], counts
 

@@ -83,7 +83,7 @@ class Matcher:
         if len(run.retracts) == 0 and self.held.live == 0:
             return started(page, starts) if self.adjusts else page
         if not self.adjusts and self.held.live == 0 and self._paired(page, run):
-            return page.with_retracts(run.retracts)
+            return page.with_retracts(run.retracts, shortens=run.shortens)
         if not self._disorder:
             result = PageMatch(self, page, starts, run)
             if result.run(NOTHING):
@@ -104,9 +104,9 @@ class Matcher:
         if len(named.left):
             named.give_back()
             return False
-        le, _, new = run.named
-        brought = np.flatnonzero(new > le)
-        if len(brought):
+        if run.shortens:
+            le, _, new = run.named
+            brought = np.flatnonzero(new > le)
             ids = identity_at(page.payload.columns, run.retracts[brought], self.secret)
             n1, n2 = keys_of(ids, le[brought], new[brought])
             fields = {"k1": n1, "k2": n2, "re": new[brought], "count": np.ones(len(brought), np.int32)}

@@ -103,6 +103,8 @@ class InsertRun:
         """The rows of the page that are no versions of the run."""
         self.named = named[1:, :found].copy()
         """The starts, ends and new ends of the retracts."""
+        self.shortens = bool((self.named[2] > self.named[0]).any())
+        """Whether one of them leaves something of its event behind."""
         self.ordered = IN_ORDER * astray <= count
         """Whether most rows can be found by their start."""
         self.strays: match_kernels.Matrix = strays[:, : astray if self.ordered else 0].copy()

@@ -158,12 +158,12 @@ class TumblingOperator(Operator):
         return self._came(self._put(self._slots_of(keys, window), count, []))
 
     def placed(
-        self, keys: pa.RecordBatch, window: I64, number: I64, values: list[pa.Array], weight: int
+        self, keys: pa.RecordBatch, window: I64, number: I64, values: list[pa.Array], weight: I64
     ) -> list[Item]:
         """Takes rows into windows by key, or out of them; each has the number of its window among these."""
         self._start(window)
         at = self._slots_of(keys, window)[number]
-        return self._came(self._put(at, np.full(len(number), weight, np.int64), values))
+        return self._came(self._put(at, weight, values))
 
     def _start(self, window: I64) -> None:
         """Rows came that start in these windows: as far as windows end to end go, at their starts."""

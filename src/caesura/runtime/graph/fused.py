@@ -3,10 +3,10 @@
      where(kind == 0) -> select(ad) -> join(campaigns) -> group_by(campaign).tumbling(1s)
 
 A page goes from the first step's edge into the windows' slots; the steps between see none of its rows, and
-count them as theirs. Retracts, where only final rows leave, follow in a pass of their own behind the inserts
-of their page, or step by step where events are shortened. What one pass is not made for goes its usual way,
-page by page: other retracts, tokens and labels, feedback, keys that are no small whole numbers, a joined side
-that may still change, lifetimes that cross windows.
+count them as theirs. Retracts are taken out of the windows in the same pass; where events are shortened, and
+only final rows leave, they follow step by step behind the inserts of their page. What one pass is not made for
+goes its usual way, page by page: other retracts, tokens and labels, feedback, keys that are no small whole
+numbers, a joined side that may still change, lifetimes that cross windows.
 
 Law: what leaves the windows is what would leave them without this, row by row.
 """
@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from caesura.events.identity import identity, plain_zeros
 from caesura.events.item import Item
-from caesura.events.page import Page
+from caesura.events.page import NO_NEW_END, Page
 from caesura.expr.rewrite import has_call, is_column
 from caesura.kernels.hashing import I64, Mask
 from caesura.kernels.keys import KeyTable
@@ -88,7 +88,7 @@ class FusedSteps:
             return False
         if page.tags is not None or page.settled or page.partial:
             return False
-        if page.re_new is not None and self.windows.speculate != "watermark":
+        if page.shortens and self.windows.speculate != "watermark":
             return False  # what leaves at once is the net change of a page
         if not self._free():
             return False
@@ -100,20 +100,6 @@ class FusedSteps:
             if cell.rest < 0:
                 cell.feedback.wake()
         return done
-
-    def _take_back(self, page: Page, keys: I64, place: Place) -> None:
-        """Takes the retracts of a page out of the windows, behind its inserts."""
-        ranges = self._ranges
-        went, whole = sum(one.went for one in ranges.used), not any(one.parts for one in ranges.used)
-        for one in ranges.used:
-            one.turn()
-        if whole:
-            ranges.each(place, *((one,) for one in ranges.used))
-        if whole and self._fits(page, keys, place):
-            self._send(page, went, -1)
-        else:
-            assert page.retracts is not None
-            self._step_by_step(page.filter(page.retracts))
 
     def _step_by_step(self, page: Page) -> None:
         """Has retracts go their usual way."""
@@ -149,11 +135,14 @@ class FusedSteps:
             self._ranges.divide(threads, count)
 
     def _bring(self, page: Page, keys: I64) -> bool:
-        """Brings a page into the windows, its inserts before its retracts; False where it does not fit."""
+        """Brings a page into the windows; False where it does not fit.
+
+        Retracts that shorten events go step by step, and all others of their page with them.
+        """
         test, ranges = self._test, self._ranges
 
         def begin(one: RowRange, start: int, stop: int) -> None:
-            one.pick(page, start, stop, test)
+            one.pick(page, start, stop, test, inserts=page.shortens)
             place(one)
 
         def place(one: RowRange) -> None:
@@ -162,10 +151,9 @@ class FusedSteps:
         ranges.each(begin, *ranges.cut(len(page)))
         if not self._fits(page, keys, place):
             return False
-        went = sum(one.went for one in ranges.used)
-        self._send(page, len(page) - went, 1)
-        if went:
-            self._take_back(page, keys, place)
+        self._send(page, len(page) - (len(page.retract_rows) if page.shortens else 0))
+        if page.shortens:
+            self._step_by_step(page.take(page.retract_rows))
         return True
 
     def _fits(self, page: Page, keys: I64, place: Place) -> bool:
@@ -183,12 +171,12 @@ class FusedSteps:
             return False
         return True
 
-    def _send(self, page: Page, came: int, weight: int) -> None:
-        """Adds what was placed to the windows, or takes it out of them, and sends what follows."""
+    def _send(self, page: Page, came: int) -> None:
+        """Brings what was placed into the windows, or out of them, and sends what follows."""
         passed = sum(one.passed for one in self._ranges.used)
-        self._count(came, passed, pages=int(weight > 0))
+        self._count(came, passed)
         if passed:
-            self.last.send(self.last.guarded(self._add, page, weight))
+            self.last.send(self.last.guarded(self._add, page))
 
     @cached_property
     def _test(self) -> Callable[[Page], Mask] | None:
@@ -237,7 +225,7 @@ class FusedSteps:
         self._since, self._until = MIN_TIME, INFINITY
         self._held = 0 if self._join is None else self._join.sides[1].rows.live
 
-    def _add(self, page: Page, weight: int) -> list[Item]:
+    def _add(self, page: Page) -> list[Item]:
         """Brings what was placed into the windows' slots, or out of them."""
         if len(self._groups) > 1:
             self._groups = [pa.concat_batches(self._groups)]
@@ -245,19 +233,21 @@ class FusedSteps:
         group, window, count = self._ranges.found()
         keys = self._groups[0].take(plain_array(group))
         if not self._route.values:
-            return self.windows.counted(keys, window, weight * count)
+            return self.windows.counted(keys, window, count)
         values = [page.payload.column(name) for name in self._route.values]
-        rows = self._ranges.rows()
+        rows, weight = self._ranges.rows(), np.ones(len(numbered), np.int64)
+        if page.re_new is not None and not page.shortens:
+            weight -= 2 * ((page.re_new if rows is None else page.re_new[rows]) != NO_NEW_END)
         if rows is not None:
             wanted = plain_array(rows)
             values = [column.take(wanted) for column in values]
         return self.windows.placed(keys, window, numbered, values, weight)
 
-    def _count(self, came: int, passed: int, *, pages: int) -> None:
+    def _count(self, came: int, passed: int) -> None:
         """The rows as the counters of every step would have them."""
         for number, cell in enumerate(self.cells):
             counters = cell.operator.counters
-            counters.pages_in += pages
+            counters.pages_in += 1
             counters.rows_in += came if number == 0 else passed
             if cell is not self.last:
                 counters.rows_out += passed

@@ -10,7 +10,7 @@ from concurrent.futures import Executor
 
 import numpy as np
 
-from caesura.events.page import Page
+from caesura.events.page import NO_NEW_END, Page
 from caesura.kernels.grid import Lattice
 from caesura.kernels.hashing import I64, Mask
 from caesura.kernels.placing import NO_ROWS, Places, pick_rows
@@ -26,11 +26,9 @@ class RowRange:
         self.places = Places()
         self.start = 0
         self.rows: I64 | None = None
-        """Those that pass the filter, counted from the start; None for all. Retracts are apart."""
-        self.retracts: I64 = NO_ROWS
-        """The retracts that pass, in the same way."""
-        self.parts, self.went = 0, 0
-        """How many of those leave something of their event behind, and how many there are, passing or not."""
+        """Those that pass the filter, counted from the start; None for all."""
+        self.signed = False
+        """Whether there may be retracts among them."""
         self.cells: I64 = NO_ROWS
         self.missing = 0
         self._count = 0
@@ -45,42 +43,30 @@ class RowRange:
         rows = np.arange(self._count) if self.rows is None else self.rows
         return rows + self.start
 
-    def pick(self, page: Page, start: int, stop: int, test: Callable[[Page], Mask] | None) -> None:
-        """Takes a range of a page, and of it the rows that pass the filter, retracts apart."""
+    def pick(
+        self, page: Page, start: int, stop: int, test: Callable[[Page], Mask] | None, *, inserts: bool
+    ) -> None:
+        """Takes a range of a page, and of it the rows that pass the filter, or the inserts among them."""
         self.start, self._count, self.rows = start, stop - start, None
-        self.retracts, self.parts, self.went = NO_ROWS, 0, 0
+        self.signed = page.re_new is not None and not inserts
         mask = None
         if test is not None:
             mask = test(page if self._count == len(page) else page.slice(start, self._count))
-        if page.re_new is not None:
-            mask = self._apart(page, stop, mask)
+        if page.re_new is not None and inserts:
+            came = page.re_new[start:stop] == NO_NEW_END
+            mask = came if mask is None else mask & came
         if mask is not None:
             picked = np.empty(self._count + 1, np.int64)
             self.rows = picked[: pick_rows(mask, picked)]
-
-    def _apart(self, page: Page, stop: int, mask: Mask | None) -> Mask:
-        """Takes the retracts that pass; gives which inserts do."""
-        assert page.re_new is not None
-        first, last = np.searchsorted(page.retract_rows, (self.start, stop))
-        gone = page.retract_rows[first:last]
-        inserts = np.ones(self._count, np.bool_) if mask is None else mask.copy()
-        rows = gone if mask is None else gone[mask[gone - self.start]]
-        inserts[gone - self.start] = False
-        self.retracts, self.went = rows - self.start, len(gone)
-        self.parts = int(np.count_nonzero(page.re_new[rows] > page.le[rows]))
-        return inserts
-
-    def turn(self) -> None:
-        """The retracts that pass take the place of the inserts."""
-        self.rows, self.retracts = self.retracts, NO_ROWS
 
     def place(self, page: Page, keys: I64, grid: Lattice, *, points: bool, numbered: bool) -> None:
         """Brings the rows that pass to their cells; ``missing`` says how many keys have no group yet."""
         part = slice(self.start, self.start + self._count)
         self.cells = np.empty(self.passed, np.int64) if numbered else NO_ROWS
         ends = NO_ROWS if points else page.re[part]
+        news = page.re_new[part] if self.signed and page.re_new is not None else NO_ROWS
         times = page.le[part], ends, grid.offset, grid.hop
-        self.missing = self.places.place(self.rows, keys[part], *times, self.cells)
+        self.missing = self.places.place(self.rows, keys[part], *times, self.cells, news)
 
 
 class RowRanges:
