@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
+import pytest
 from io_streams import Change, batch, source
 
 from caesura.events import Page, draw
 from caesura.io import at_end, delay, from_rows
+from caesura.io.ingress.row_kernels import read_changes
+from caesura.io.ingress.run_kernels import open_run
+from caesura.io.ingress.runs import OpenedRows
 from caesura.plan import Raw
 from caesura.punctuation import Pattern
 
@@ -97,3 +102,25 @@ def test_rows_without_payload_columns_match_too():
     assert len(page) == 2 and page.retracts.tolist() == [False, True]
     ingress.close()
     assert ingress.drain_late().num_rows == 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_event_that_a_retract_names_is_found_across_blocks_of_a_page(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    rows = 3000  # blocks have 256 and 1,024
+    le = np.sort(random.integers(0, 900, rows)) - np.where(random.random(rows) < 0.1, 40, 0)
+    re, gone = le + random.integers(1, 3, rows), random.random(rows) < 0.2
+    back = np.maximum(np.arange(rows) - random.integers(1, 1500, rows), 0)
+    le, re = np.where(gone, le[back], le), np.where(gone, re[back], re)
+    news, read, opened = np.empty(rows, np.int64), OpenedRows.room(rows), OpenedRows.room(rows)
+    assert read_changes(gone.astype(np.int8), le, re, le, le, news, np.empty(2, np.int64), *read)
+    open_run(le, re, news, *opened)
+    count, astray = opened.told[:2].tolist()
+    assert read.told.tolist() == opened.told.tolist() and read.tops.tolist() == opened.tops.tolist()
+    named, strays = opened.named[:, :count], opened.strays[:, :astray]
+    assert read.named[:, :count].tolist() == named.tolist()
+    assert named[0].tolist() == np.flatnonzero(gone).tolist()
+    assert read.strays[:, :astray].tolist() == strays.tolist()
+    for row, start, end, _, first in named.T.tolist():
+        same = np.flatnonzero((le == start) & (re == end) & ~gone & (np.arange(rows) < row))
+        assert first in same if first >= 0 else set(same) <= set(strays[0].tolist())

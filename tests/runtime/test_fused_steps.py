@@ -158,7 +158,9 @@ def test_feedback_makes_rows_go_their_usual_way() -> None:
 
 @pytest.mark.parametrize("filtered", [False, True])
 @pytest.mark.parametrize("seed", range(3))
-def test_of_a_range_all_rows_that_pass_are_picked_or_the_inserts_among_them(seed: int, filtered: bool) -> None:
+def test_of_a_range_all_rows_that_pass_are_picked_or_the_inserts_among_them(
+    seed: int, filtered: bool
+) -> None:
     random = np.random.default_rng(seed)
     le, gone = random.integers(0, 9, 200), random.random(200) < 0.3
     news = np.where(gone, le + random.integers(0, 2, 200), NO_NEW_END)
@@ -184,7 +186,9 @@ def test_the_kernels_and_their_twins_place_rows_alike(seed: int) -> None:
     assert out[:count].tolist() == other[:count].tolist() == np.flatnonzero(mask).tolist()
     found = []
     news = np.where(random.random(200) < 0.3, le, NO_NEW_END)
-    for run, ends in ((run, ends) for ends in (NO_ROWS, news) for run in (place_rows.compiled(), place_rows.twin)):
+    for run, ends in (
+        (run, ends) for ends in (NO_ROWS, news) for run in (place_rows.compiled(), place_rows.twin)
+    ):
         groups = np.where(np.arange(40) % 7 == 6, -1, np.arange(40) % 7)
         arrays = [np.zeros(n, np.int64) for n in (16, 96, 96, 200, 2, count)]
         windows, counts, used, unknown, seen, cells = arrays

@@ -191,7 +191,7 @@ class Places:
         self._group_of.fill(UNKNOWN)
 
     def found(self) -> tuple[I64, I64, I64]:
-        """Group, window and number of rows of each cell, less its retracts, in the order in which rows came."""
+        """Group, window and number of rows of each cell, less its retracts, in the order of their coming."""
         used = self._used[: self._seen[1]]
         counts = self._counts[used]
         self._counts[used] = 0

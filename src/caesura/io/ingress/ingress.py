@@ -203,7 +203,8 @@ class SourceIngress(Ingress):
         if self.matcher is not None and limits is not None:
             origin = Origin(lane.number, self.entered)
             given = page.le if starts is None else starts
-            entered = self.matcher.match(page, given, partial(limits, rows), origin)
+            opened = shaped.opened if rows is None else None
+            entered = self.matcher.match(page, given, partial(limits, rows), origin, opened)
         if entered is not None:
             yield entered
 

@@ -28,7 +28,7 @@ from caesura.events.identity import Secret, identity_at
 from caesura.events.rows import RowState
 from caesura.io.ingress.match_kernels import Matrix, index_versions, look_up
 from caesura.io.ingress.page_match import NamedRetracts, Origin, PageMatch, started
-from caesura.io.ingress.runs import NOTHING, InsertRun, keys_of, new_index
+from caesura.io.ingress.runs import NOTHING, InsertRun, OpenedRows, keys_of, new_index
 from caesura.kernels.hashing import I64
 from caesura.kernels.sums import each_once
 from caesura.punctuation import INFINITY, MIN_TIME, Promises
@@ -71,14 +71,22 @@ class Matcher:
         self._disorder = False
         """Whether retracts wait, or some had to lately."""
 
-    def match(self, page: Page, starts: I64, cti: Callable[[], I64], origin: Origin) -> Page | None:
+    def match(
+        self,
+        page: Page,
+        starts: I64,
+        cti: Callable[[], I64],
+        origin: Origin,
+        opened: OpenedRows | None = None,
+    ) -> Page | None:
         """What may leave of these rows, in order: the page itself where all may; None for nothing.
 
         ``page`` has the starts that sources gave, ``starts`` those that events get, ``cti`` gives the
-        stream's bound before each row; it is asked only while retracts come before their inserts.
+        stream's bound before each row; it is asked only while retracts come before their inserts. ``opened``
+        is known where all rows of the page were read together.
         """
         self._paged = max(len(page), self._paged // 2)
-        run = InsertRun(page, starts, self.secret, adjusts=self.adjusts)
+        run = InsertRun(page, starts, self.secret, adjusts=self.adjusts, opened=opened)
         self.runs.append(run)
         if len(run.retracts) == 0 and self.held.live == 0:
             return started(page, starts) if self.adjusts else page

@@ -24,7 +24,7 @@ from caesura.io.ingress.match_kernels import (
     match_events,
 )
 from caesura.io.ingress.run_kernels import pair_same, pair_up, take_found
-from caesura.io.ingress.runs import NOTHING, InsertRun, RetractTargets, comparable, keys_of, new_index
+from caesura.io.ingress.runs import NOTHING, InsertRun, RetractTargets, keys_of, new_index
 from caesura.kernels.hashing import I64, U64, Mask
 from caesura.punctuation import MIN_TIME
 
@@ -52,7 +52,6 @@ class NamedRetracts:
         """Those that have found no version yet, as numbers among all."""
         self.taken: list[tuple[InsertRun, I64]] = []
         """The rows of runs that were taken, whose counts have gone down already."""
-        self._comparable = comparable(payload)
 
     @cached_property
     def keys(self) -> tuple[I64, I64]:
@@ -92,8 +91,11 @@ class NamedRetracts:
         """Pairs with versions that came in the order of time."""
         who, gone = self.left, [NOTHING]
         since = np.zeros(len(self.run.retracts), np.int64)
-        for _ in range(MAX_ROUNDS):
-            found = other.find(self.run.named, self._rows(other), who, since)
+        for number in range(MAX_ROUNDS):
+            if number == 0 and other is self.run:
+                found = other.first
+            else:
+                found = other.find(self.run.named, self._rows(other), who, since)
             if found is None:
                 return False
             same = self._same(other, found, who)
@@ -110,8 +112,9 @@ class NamedRetracts:
     def _same(self, other: InsertRun, found: I64, who: I64) -> Mask:
         """Whether what was found has the payload of the retracts; of what was not, nothing is said."""
         picked = np.maximum(found, 0)
-        if self._comparable and comparable(other.payload):
-            return other.equals(picked, self.payload, self.run.retracts[who])
+        known = other.equals(picked, self.run, self.run.retracts[who])
+        if known is not None:
+            return known
         theirs = identity_at(other.payload.columns, picked, self._secret)
         mine = self._ids
         same: Mask = (theirs[0] == mine[0][who]) & (theirs[1] == mine[1][who])
@@ -122,8 +125,10 @@ class NamedRetracts:
         left, rows = self.left, self._rows(other)
         rows = rows[left] if len(rows) else NOTHING
         used, done = np.empty(len(picked), np.int64), np.zeros(len(left), np.bool_)
-        if wants.doubled == 0 and self._comparable and comparable(other.payload):
-            same = other.equals(picked, self.payload, self.run.retracts[left[whom]])
+        same = None
+        if wants.doubled == 0:
+            same = other.equals(picked, self.run, self.run.retracts[left[whom]])
+        if same is not None:
             count = pair_same(picked, whom, same, rows, done, used)
         else:
             k1, k2 = self.keys

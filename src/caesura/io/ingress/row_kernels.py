@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from caesura.io.ingress.run_kernels import I32, Matrix, new_room, open_block
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U8, Mask
 from caesura.punctuation import INFINITY, MIN_TIME
@@ -23,7 +24,7 @@ SOUND, NO_TIME, NO_KIND, EMPTY, BACKWARDS, SAME, NO_END = 0, 1, 2, 3, 4, 5, 6
 NO_RETRACT, NO_POINT, ALIGNED, TOO_LONG = 7, 8, 9, 10
 NO_NEW_END = MIN_TIME
 BLOCK = 256
-"""So many rows are looked at together."""
+"""So many rows are looked at together, fewer than `open_block` has room for."""
 
 
 def spelled(inserts: tuple[str, ...], retracts: tuple[str, ...]) -> tuple[I64, U8, I64, I8, I8]:
@@ -72,14 +73,18 @@ def kind_codes(
 
 
 @kernel
-def read_changes(codes: I8, le: I64, re: I64, new: I64, advance: I64, re_new: I64, told: I64) -> bool:
-    """Whether all rows are sound; sets ``re_new``, and tells of them in one pass what follows asks for.
+def read_changes(
+    codes: I8, le: I64, re: I64, new: I64, advance: I64, re_new: I64, pace: I64,
+    counts: I32, strays: Matrix, named: Matrix, tops: I64, told: I64,
+) -> bool:  # fmt: skip
+    """Whether all rows are sound; sets ``re_new``, and opens them in the same pass as `open_run` does.
 
-    ``told`` receives the first start, the latest time that a row tells of, how far no start is behind the
-    latest time before it (as if the rows of a block told of theirs at once; wrapped, where that is further
-    than numbers go), and how many retracts there are.
+    ``pace`` receives the latest time that a row tells of, and how far no start is behind the latest time
+    before it (as if the rows of a block told of theirs at once; wrapped, where that is further than numbers
+    go).
     """
-    low, top, most, bad, retracts = INFINITY, MIN_TIME, 0, 0, 0
+    top, most, bad = MIN_TIME, 0, 0
+    room = new_room(len(le), told)
     for begin in range(0, len(le), BLOCK):  # slices, so that the compiler sees that no index is below zero
         end = begin + BLOCK
         kinds, starts, ends, news = codes[begin:end], le[begin:end], re[begin:end], new[begin:end]
@@ -92,14 +97,15 @@ def read_changes(codes: I8, le: I64, re: I64, new: I64, advance: I64, re_new: I6
             flawed |= (starts[i] == MIN_TIME) | (starts[i] == INFINITY)
             flawed |= retract & ((news[i] == ends[i]) | (news[i] < starts[i]))
             bad |= flawed
-            retracts += retract
             first = min(first, starts[i])
             last = max(last, times[i])
-        low = min(low, first)
+        if bad:
+            return False
         top = max(top, last)
         most = max(most, top - first)
-    told[0], told[1], told[2], told[3] = low, top, most, retracts
-    return bad == 0
+        open_block(begin, end, le, re, re_new, counts, strays, named, tops, room, told)
+    pace[0], pace[1] = top, most
+    return True
 
 
 @kernel

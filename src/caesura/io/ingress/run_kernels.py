@@ -4,13 +4,14 @@ Rows mostly come in the order of time, and of those that do the ones that start 
 `find_named` goes there. Rows that came out of order are few, or all are asked whether a retract names their
 lifetime (`scan_run`).
 
->>> le, re = np.array([1, 3, 5, 2]), np.array([9, 9, 8, 9])
->>> counts, span, tops = np.empty(4, np.int32), np.empty(3, np.int64), np.empty(1, np.int64)
->>> strays, named = np.empty((3, 5), np.int64), np.empty((4, 1), np.int64)
->>> open_run(le, re, np.zeros(0, np.int64), counts, span, strays, named, tops)
-(0, 1)
->>> strays[:, 0].tolist(), tops.tolist()
+>>> le, re, new = np.array([1, 3, 5, 2, 3]), np.array([9, 9, 8, 9, 9]), np.array([NO_NEW_END] * 4 + [3])
+>>> counts, told, tops = np.empty(5, np.int32), np.empty(6, np.int64), np.empty(1, np.int64)
+>>> strays, named = np.empty((3, 6), np.int64), np.empty((5, 6), np.int64)
+>>> open_run(le, re, new, counts, strays, named, tops, told)
+>>> strays[:, 0].tolist(), tops.tolist()  # row 3 starts at 2, before row 2 does
 ([3, 2, 9], [5])
+>>> named[:, 0].tolist()  # row 4 takes row 1 away
+[4, 3, 9, 3, 1]
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ U64One = np.uint64
 BLOCK = 1024
 """So many rows are looked at again while they are in the fastest memory."""
 FEW = 8
-"""So many blocks are looked at one by one before steps grow."""
+"""So many blocks are looked at together, or one by one, before steps grow."""
 TOGETHER = 8
 """Of so many rows the latest start up to them is kept."""
 MAX_BLOCKS = 128
@@ -44,59 +45,6 @@ MAX_TRIES = 16
 
 I32 = npt.NDArray[np.int32]
 Matrix = npt.NDArray[np.int64]
-
-
-@kernel
-def open_run(
-    le: I64, re: I64, re_new: I64, counts: I32, span: I64, strays: Matrix, named: Matrix, tops: I64
-) -> tuple[int, int]:
-    """Counts one version for each insert; gives the first and the last start, and the last end, in ``span``.
-
-    ``named`` receives the rows of retracts, their starts, ends and new ends; ``strays`` the rows of inserts
-    that start before another row in front of them, their starts and ends (both have room for one more than
-    there are); ``tops`` the latest start up to each `TOGETHER` rows. Gives how many retracts and strays there
-    are. An empty ``re_new`` means inserts only.
-    """
-    found, astray = 0, 0
-    low, high, last = INFINITY, MIN_TIME, MIN_TIME
-    course = np.empty(BLOCK, np.int64)
-    for begin in range(0, len(le), BLOCK):  # slices, so that the compiler sees that no index is below zero
-        end = begin + BLOCK
-        starts, ends, news, here = le[begin:end], re[begin:end], re_new[begin:end], counts[begin:end]
-        for i in range(len(starts)):
-            here[i] = 1
-            last = max(last, ends[i])
-            low = min(low, starts[i])
-        out = named[0, found:]
-        count = 0
-        for i in range(len(news)):
-            out[count] = i
-            here[i] = news[i] == NO_NEW_END
-            count += news[i] != NO_NEW_END
-        for j in range(count):
-            i = out[j]
-            named[0, found + j], named[1, found + j] = begin + i, starts[i]
-            named[2, found + j], named[3, found + j] = ends[i], news[i]
-        found += count
-        out = strays[0, astray:]
-        count = 0
-        for i in range(len(starts)):
-            out[count] = i
-            count += here[i] & (starts[i] < high)
-            high = max(high, starts[i])
-            course[i] = high
-        for j in range(count):
-            i = out[j]
-            strays[0, astray + j] = begin + i
-            strays[1, astray + j], strays[2, astray + j] = starts[i], ends[i]
-        astray += count
-        some = tops[begin // TOGETHER : end // TOGETHER]
-        for i in range(len(some)):
-            some[i] = course[min(i * TOGETHER + TOGETHER, len(starts)) - 1]
-    span[0] = low
-    span[1] = high
-    span[2] = last
-    return found, astray
 
 
 @kernel
@@ -123,21 +71,27 @@ def find_block(tops: I64, time: int, near: int) -> int:
 @kernel
 def find_named(
     tops: I64, le: I64, re: I64, counts: I32, named_le: I64, named_re: I64, rows: I64, who: I64, since: I64,
-    found: I64,
+    hint: I64, found: I64,
 ) -> int:  # fmt: skip
     """The first version with the lifetime that each of some retracts names, from a row on; -1 for none.
 
     ``rows`` are those of the retracts, where the versions are of their own page; else it is empty. Of rows
-    out of order only some are looked at. Gives TOO_MANY where too many rows start together.
+    out of order only some are looked at. ``hint`` keeps the latest start that was looked for, and its block.
+    Gives TOO_MANY where too many rows start together.
     """
-    near, latest = 0, MIN_TIME
+    near, latest = hint[0], hint[1]
     for j in range(len(who)):
         w = who[j]
         time = named_le[w]
         found[j] = -1
         if time > tops[len(tops) - 1]:
             continue
-        block = find_block(tops, time, near)
+        block = near
+        if time >= latest and near + FEW < len(tops):
+            for k in range(FEW):  # to the end, as a wrong guess takes longer
+                block += tops[near + k] < time
+        if block == near + FEW or time < latest or near + FEW >= len(tops):
+            block = find_block(tops, time, near)
         if time >= latest:
             near, latest = block, time
         stop = rows[w] if len(rows) > 0 else len(le)
@@ -148,13 +102,88 @@ def find_named(
             if at == until:
                 return TOO_MANY
             end = min(stop, (at + 1) * TOGETHER)
-            while i < end and (le[i] != time or re[i] != named_re[w] or counts[i] == 0):
-                i += 1
-            if i < end:
-                found[j] = i
+            first = end
+            for k in range(end - 1, i - 1, -1):  # to the end, for a wrong guess would wait for memory
+                first = k if (le[k] == time) & (re[k] == named_re[w]) & (counts[k] != 0) else first
+            if first < end:
+                found[j] = first
                 break
+            i = end
             at += 1
+    hint[0], hint[1] = near, latest
     return 0
+
+
+@kernel
+def open_run(
+    le: I64, re: I64, re_new: I64, counts: I32, strays: Matrix, named: Matrix, tops: I64, told: I64
+) -> None:
+    """Counts one version for each insert, and tells of all rows what looking for events asks for.
+
+    ``named`` receives the rows of retracts, their starts, ends and new ends, and the first row in front of
+    each that has the lifetime it names (see `find_named`); ``strays`` the rows of inserts that start before
+    another row in front of them, their starts and ends (both have room for one more than there are); ``tops``
+    the latest start up to each `TOGETHER` rows; ``told`` how many retracts and strays there are, the first
+    and the last start, the last end, and whether too many rows start together. An empty ``re_new`` means
+    inserts only.
+    """
+    room = new_room(len(le), told)
+    for begin in range(0, len(le), BLOCK):
+        open_block(begin, begin + BLOCK, le, re, re_new, counts, strays, named, tops, room, told)
+
+
+@kernel
+def new_room(rows: int, told: I64) -> Matrix:
+    """Room for `open_block`, which has told of nothing yet."""
+    told[0], told[1], told[2], told[3], told[4], told[5] = 0, 0, INFINITY, MIN_TIME, MIN_TIME, 0
+    room = np.zeros((4, min(BLOCK, max(2, rows))), np.int64)
+    for i in range(room.shape[1]):
+        room[1, i] = i
+    room[3, 1] = MIN_TIME
+    return room
+
+
+@kernel
+def open_block(
+    begin: int, end: int, le: I64, re: I64, re_new: I64, counts: I32, strays: Matrix, named: Matrix,
+    tops: I64, room: Matrix, told: I64,
+) -> None:  # fmt: skip
+    """Does what `open_run` does, with the next rows, while they are in the fastest memory."""
+    starts, ends, news, here = le[begin:end], re[begin:end], re_new[begin:end], counts[begin:end]
+    course = room[0]
+    found, astray, low, high, last = told[0], told[1], told[2], told[3], told[4]
+    for i in range(len(starts)):  # slices, so that the compiler sees that no index is below zero
+        here[i] = 1
+        last = max(last, ends[i])
+        low = min(low, starts[i])
+    for i in range(len(news)):
+        here[i] = news[i] == NO_NEW_END
+    gone, out = named[0, found:], strays[0, astray:]
+    count, strayed = 0, 0
+    for i in range(len(starts)):
+        gone[count] = i
+        out[strayed] = i
+        count += 1 - here[i]
+        strayed += here[i] & (starts[i] < high)
+        high = max(high, starts[i])
+        course[i] = high
+    for j in range(count):
+        i = gone[j]
+        named[0, found + j], named[1, found + j] = begin + i, starts[i]
+        named[2, found + j], named[3, found + j] = ends[i], news[i]
+    for j in range(strayed):
+        i = out[j]
+        strays[0, astray + j] = begin + i
+        strays[1, astray + j], strays[2, astray + j] = starts[i], ends[i]
+    some = tops[begin // TOGETHER : end // TOGETHER]
+    for i in range(len(some)):
+        some[i] = course[min(i * TOGETHER + TOGETHER, len(starts)) - 1]
+    told[0], told[1], told[2], told[3], told[4] = found + count, astray + strayed, low, high, last
+    if count > 0 and told[5] == 0:
+        mine, known = named[:, found : found + count], tops[: end // TOGETHER]
+        told[5] = find_named(
+            known, le, re, counts, mine[1], mine[2], mine[0], room[1, :count], room[2], room[3], mine[4]
+        )
 
 
 @kernel
@@ -236,12 +265,14 @@ def scan_run(
     le: I64,
     re: I64,
     counts: I32,
+    where: I64,
     picked: I64,
     whom: I64,
 ) -> int:
     """The rows that are there and whose lifetime some retract names, and which; gives how many there are.
 
-    Most rows end at the bits, without a branch to guess.
+    ``where`` says where rows have their counts, unless it is empty. Most rows end at the bits, without a
+    branch to guess.
     """
     some = np.int64(0)
     last = np.int64(len(bits) * 64 - 1)
@@ -253,7 +284,7 @@ def scan_run(
     count = 0
     for j in range(some):
         i = picked[j]
-        if counts[i] == 0:
+        if counts[where[i] if len(where) > 0 else i] == 0:
             continue
         at = slot_of(start[0], start[1], np.uint64(le[i]), np.uint64(re[i])) & mask
         while slots[at] != FREE:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +27,7 @@ from caesura.events.identity import LOCAL, Secret, identity_at
 from caesura.events.types import is_bytes, is_words
 from caesura.io.ingress import match_kernels, run_kernels
 from caesura.kernels.hashing import I64, U8, U64, Mask, frozen
-from caesura.punctuation import INFINITY
+from caesura.punctuation import INFINITY, MIN_TIME
 
 DENSE = 4
 """A run is hashed whole when one row in so many may be named at once."""
@@ -80,36 +81,65 @@ def _shift(le: I64, bits: int) -> int:
     return min(62, max(0, (2 * spread // bits).bit_length()))
 
 
+class OpenedRows(NamedTuple):
+    """What `open_run` says of the rows of a page."""
+
+    counts: match_kernels.I32
+    strays: match_kernels.Matrix
+    named: match_kernels.Matrix
+    tops: I64
+    told: I64
+
+    @staticmethod
+    def room(count: int) -> OpenedRows:
+        """Room for so many rows."""
+        return OpenedRows(
+            np.empty(count, np.int32),
+            np.empty((3, count + 1), np.int64),
+            np.empty((5, count + 1), np.int64),
+            np.empty(-(-count // run_kernels.TOGETHER), np.int64),
+            np.empty(6, np.int64),
+        )
+
+    @staticmethod
+    def of(page: Page) -> OpenedRows:
+        """The rows of a page."""
+        opened = OpenedRows.room(len(page))
+        news = NOTHING if page.re_new is None else page.re_new
+        run_kernels.open_run(frozen(page.le), frozen(page.re), frozen(news), *opened)
+        return opened
+
+
 class InsertRun:
     """One page's inserts that a retract may still name."""
 
-    def __init__(self, page: Page, starts: I64, secret: Secret, *, adjusts: bool) -> None:
+    def __init__(
+        self, page: Page, starts: I64, secret: Secret, *, adjusts: bool, opened: OpenedRows | None = None
+    ) -> None:
         self._secret = secret
-        count = len(page)
+        opened = opened or OpenedRows.of(page)
         self.le, self.re, self.payload = frozen(page.le), frozen(page.re), page.payload
         self.begin = starts.copy() if adjusts else NOTHING
         """Where the events start that were moved to the bound, and the others."""
-        self.counts = np.empty(count, np.int32)
+        self.counts = opened.counts
         """How many of each there are: none once it is taken away, more if another became equal to it."""
-        news = NOTHING if page.re_new is None else page.re_new
-        span, named = np.empty(3, np.int64), np.empty((4, len(news) + 1), np.int64)
-        strays = np.empty((3, count + 1), np.int64)
-        self.tops = np.empty(-(-count // run_kernels.TOGETHER), np.int64)
+        self.tops = opened.tops
         """The latest start up to each few rows."""
-        found, astray = run_kernels.open_run(
-            self.le, self.re, frozen(news), self.counts, span, strays, named, self.tops
-        )
-        self.retracts: I64 = named[0, :found].copy()
+        retracts, astray, low, high, last, crowded = opened.told.tolist()
+        named = opened.named[:, :retracts].copy()
+        self.retracts: I64 = named[0]
         """The rows of the page that are no versions of the run."""
-        self.named = named[1:, :found].copy()
+        self.named = named[1:4]
         """The starts, ends and new ends of the retracts."""
+        self.first: I64 | None = None if crowded else named[4]
+        """The first row with the lifetime that each of them names, -1 for none; None for too many."""
         self.shortens = bool((self.named[2] > self.named[0]).any())
         """Whether one of them leaves something of its event behind."""
-        self.ordered = IN_ORDER * astray <= count
+        self.ordered = IN_ORDER * astray <= len(page)
         """Whether most rows can be found by their start."""
-        self.strays: match_kernels.Matrix = strays[:, : astray if self.ordered else 0].copy()
+        self.strays: match_kernels.Matrix = opened.strays[:, : astray if self.ordered else 0].copy()
         """The other rows, where most can, their starts and ends."""
-        self.low, self.high, self.last = (int(at) for at in span)
+        self.low, self.high, self.last = low, high, last
         self._keys: tuple[I64, I64] | None = None
 
     def __len__(self) -> int:
@@ -149,25 +179,33 @@ class InsertRun:
         if wants.high < self.low or wants.low > self.high:
             return NOTHING, NOTHING
         rows, le, re = self.strays
-        picked, whom = _scanned(wants, frozen(le), frozen(re), self.counts[rows])
+        picked, whom = _scanned(wants, frozen(le), frozen(re), self.counts, rows)
         return rows[picked], whom
 
     def find(self, named: match_kernels.Matrix, rows: I64, who: I64, since: I64) -> I64 | None:
         """The next row with the lifetime that each of some retracts names, -1 for none; None for too many."""
-        found = np.empty(len(who), np.int64)
+        found, hint = np.empty(len(who), np.int64), np.array([0, MIN_TIME])
         lifetimes = self.tops, self.le, self.re, self.counts
-        return (
-            None if run_kernels.find_named(*lifetimes, named[0], named[1], rows, who, since, found) else found
-        )
+        many = run_kernels.find_named(*lifetimes, named[0], named[1], rows, who, since, hint, found)
+        return None if many else found
 
-    def equals(self, picked: I64, payload: pa.RecordBatch, rows: I64) -> Mask:
-        """Whether rows picked here have the payload of others, in columns that can be compared."""
+    @cached_property
+    def memory(self) -> list[tuple[Any, ...]] | None:
+        """Its columns as they lie, numbers or offsets and bytes; None where equal rows may differ in it."""
+        if not comparable(self.payload):
+            return None
+        return [_parts(c) if is_bytes(c.type) else (words(c),) for c in self.payload.columns]
+
+    def equals(self, picked: I64, other: InsertRun, rows: I64) -> Mask | None:
+        """Whether rows picked here have the payload of rows of another; None where memory does not tell."""
+        if self.memory is None or other.memory is None:
+            return None
         same = np.ones(len(picked), np.bool_)
-        for mine, theirs in zip(self.payload.columns, payload.columns, strict=True):
-            if is_bytes(mine.type):
-                run_kernels.compare_texts(*_parts(mine), picked, *_parts(theirs), rows, same)
+        for mine, theirs in zip(self.memory, other.memory, strict=True):
+            if len(mine) == 1:
+                run_kernels.compare_rows(mine[0], picked, theirs[0], rows, same)
             else:
-                run_kernels.compare_rows(words(mine), picked, words(theirs), rows, same)
+                run_kernels.compare_texts(mine[0], mine[1], picked, theirs[0], theirs[1], rows, same)
         return same
 
     def keys(self, rows: I64) -> tuple[I64, I64]:
@@ -182,11 +220,13 @@ class InsertRun:
         return take_rows(self.payload, rows)
 
 
-def _scanned(wants: RetractTargets, le: I64, re: I64, counts: match_kernels.I32) -> tuple[I64, I64]:
-    """Which of some versions have a lifetime that is named, and by whom."""
+def _scanned(
+    wants: RetractTargets, le: I64, re: I64, counts: match_kernels.I32, rows: I64 = NOTHING
+) -> tuple[I64, I64]:
+    """Which of some versions have a lifetime that is named, and by whom; ``rows`` of a run, or all."""
     picked, whom = np.empty(len(le), np.int64), np.empty(len(le), np.int64)
     lifetimes = wants.bits, wants.shift, wants.lifetimes, wants.start, wants.le, wants.re
-    found = run_kernels.scan_run(*lifetimes, le, re, counts, picked, whom)
+    found = run_kernels.scan_run(*lifetimes, le, re, counts, frozen(rows), picked, whom)
     return picked[:found], whom[:found]
 
 

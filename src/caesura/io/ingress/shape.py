@@ -27,6 +27,7 @@ from caesura.events.types import plain_type
 from caesura.io.ingress import row_kernels
 from caesura.io.ingress.clock import check_time, stream_time, to_ticks
 from caesura.io.ingress.kept import kept
+from caesura.io.ingress.runs import OpenedRows
 from caesura.kernels.hashing import I64, Mask, frozen
 from caesura.punctuation import INFINITY, MIN_TIME
 
@@ -67,6 +68,8 @@ class Shaped(NamedTuple):
     """A time that no row's sync time is before, and the latest that one tells of, where they are known."""
     behind: int | None = None
     """How far at most a row's sync time is behind the latest time that one before it tells of, if known."""
+    opened: OpenedRows | None = None
+    """What is known of the rows, all of them, to whom looks for the events that retracts name."""
 
     def part(self, begin: int, end: int) -> Shaped:
         """The rows between two positions."""
@@ -204,7 +207,7 @@ class Shape:
         if unkept is None:
             return shaped
         flaw = np.where(unkept > 0, unkept, 0 if shaped.flaw is None else shaped.flaw).astype(np.int8)
-        return shaped._replace(flaw=flaw, span=None)
+        return shaped._replace(flaw=flaw, span=None, opened=None)
 
     def _cut(self, batch: pa.RecordBatch, payload: pa.RecordBatch) -> Shaped:
         le = to_ticks(batch.column(self.time), MIN_TIME)
@@ -228,13 +231,15 @@ class Shape:
             new = to_ticks(batch.column(self.new_end), INFINITY)
         # An end edge happens at its end, so that is how far it says time has come.
         advance = np.where(codes == row_kernels.RETRACT, end, le) if edge else le
-        re_new, told = np.empty(len(le), np.int64), np.empty(4, np.int64)
+        re_new, pace, opened = np.empty(len(le), np.int64), np.empty(2, np.int64), OpenedRows.room(len(le))
         times = frozen(le), frozen(re), frozen(new)
-        if len(le) == 0 or not row_kernels.read_changes(codes, *times, frozen(advance), re_new, told):
+        columns = (codes, *times, frozen(advance), re_new, pace, *opened)
+        if len(le) == 0 or not row_kernels.read_changes(*columns):
             return _unsound(codes, times, re_new, payload, advance, edge=edge)
-        low, high, behind, retracts = (int(at) for at in told)
+        retracts, low, high, behind = (int(at) for at in (*opened.told[[0, 2]], *pace))
         known = behind if high - low < WIDE else None
-        return Shaped(le, re, re_new if retracts else None, payload, None, advance, (low, high), known)
+        news = re_new if retracts else None
+        return Shaped(le, re, news, payload, None, advance, (low, high), known, opened)
 
 
 def _unsound(

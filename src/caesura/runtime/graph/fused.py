@@ -4,9 +4,9 @@
 
 A page goes from the first step's edge into the windows' slots; the steps between see none of its rows, and
 count them as theirs. Retracts are taken out of the windows in the same pass; where events are shortened, and
-only final rows leave, they follow step by step behind the inserts of their page. What one pass is not made for
-goes its usual way, page by page: other retracts, tokens and labels, feedback, keys that are no small whole
-numbers, a joined side that may still change, lifetimes that cross windows.
+only final rows leave, they follow step by step behind the inserts of their page. What one pass is not made
+for goes its usual way, page by page: other retracts, tokens and labels, feedback, keys that are no small
+whole numbers, a joined side that may still change, lifetimes that cross windows.
 
 Law: what leaves the windows is what would leave them without this, row by row.
 """
