@@ -24,10 +24,10 @@ SEAL, OTHER = sealed.new_seal(), sealed.new_seal()
 MADE = Worked(ROWS, {"gone": None, "kept": b"k", "empty": b""}, "next", {}, {"source": 7}, {}, [("s", "w")])
 
 
-def _step(place: BucketKey, stamp: str, rows: list[Row], closes: bool) -> Worked | None:
+def _step(place: BucketKey, stamp: str, rows: list[Row], closes: bool, saving: str) -> Worked | None:
     if any(row[1] == "fails" for row in rows):
         os._exit(3)
-    return MADE if stamp == "now" and rows == ROWS else None
+    return MADE if stamp == "now" and rows == ROWS and saving == "as told" else None
 
 
 def _sibling(ready: Event) -> None:
@@ -57,18 +57,18 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
 def test_a_sibling_steps_what_it_holds_until_it_is_gone(sibling: Any) -> None:
-    assert neighbours.ask(PLACE, "now", ROWS, False) == MADE
-    assert neighbours.ask(PLACE, "before", ROWS, False) is None
-    assert neighbours.ask(("query", 1, 1), "now", ROWS, False) is None
+    assert neighbours.ask(PLACE, "now", ROWS, False, "as told") == MADE
+    assert neighbours.ask(PLACE, "before", ROWS, False, "as told") is None
+    assert neighbours.ask(("query", 1, 1), "now", ROWS, False, "as told") is None
     sibling.kill()
     sibling.join()
-    assert neighbours.ask(PLACE, "now", ROWS, False) is None
+    assert neighbours.ask(PLACE, "now", ROWS, False, "as told") is None
 
 
 def test_who_does_not_know_the_seal_has_nothing_stepped(sibling: Any, tmp_path: Path) -> None:
     fatal: list[Row] = [(1, "fails", 0, "a", 0, b"")]
     neighbours.know(PLACE[0], OTHER)
-    assert neighbours.ask(PLACE, "now", fatal, False) is None
+    assert neighbours.ask(PLACE, "now", fatal, False, "as told") is None
     neighbours.know(PLACE[0], SEAL)
     [listener] = tmp_path.rglob("*.socket")
     for message in (b"", b"x" * 200, pickle.dumps((PLACE, "now", fatal, False))):
@@ -78,7 +78,7 @@ def test_who_does_not_know_the_seal_has_nothing_stepped(sibling: Any, tmp_path: 
             sealed.send(visitor, b"query")
             sealed.send(visitor, message)
             assert visitor.recv(1) == b""
-    assert neighbours.ask(PLACE, "now", ROWS, False) == MADE  # it lives, and nothing was stepped
+    assert neighbours.ask(PLACE, "now", ROWS, False, "as told") == MADE  # it lives, and nothing was stepped
 
 
 def test_a_question_cannot_be_asked_twice() -> None:

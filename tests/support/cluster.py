@@ -46,7 +46,8 @@ class Cluster:
         self.stages = stages or cut(prune(outputs), buckets)
         self.buckets = buckets
         self.mappers = {
-            s.fingerprint: Mapper(self.stages, _source(s), buckets, self.secret) for s in self.stages.sources
+            s.fingerprint: Mapper(self.stages, _source(s), buckets, self.secret, repeats=buckets % 2 == 0)
+            for s in self.stages.sources  # both ways to spread rows that may lie anywhere
         }
         self.fragments = [
             [

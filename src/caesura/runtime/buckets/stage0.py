@@ -6,7 +6,8 @@ the gates.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -35,9 +36,14 @@ from caesura.runtime.query.query import Query
 class Mapper:
     """Stage 0 of a plan, for one source."""
 
-    def __init__(self, stages: Stages, source: Source, buckets: int, secret: Secret) -> None:
+    def __init__(
+        self, stages: Stages, source: Source, buckets: int, secret: Secret, *, repeats: bool = False
+    ) -> None:
         self.source, self.secret = source, secret
         self.buckets = buckets
+        self._by_place = repeats and source.shape.insert_only
+        """Whether rows that may lie anywhere are cut into equal parts: where no retract has to find its
+        insert, and chunks that are read once more are the same (``repeats``)."""
         self.departures = [d for d in stages.stages[0].departures if root_of(d.producer, stages) is source]
         self._grafted: dict[str, Node] = {}
         self._lag = source.policy.lags(source.time)[0]
@@ -129,9 +135,16 @@ class Mapper:
             if self._local and not first:
                 came = [part for some in came for part in self._parted(some)]
             for some in came:
-                for bucket, rows in enumerate(route(some, departure, self.buckets, self.secret)):
+                for bucket, rows in enumerate(self._routed(some, departure)):
                     if rows is not None and len(rows):
                         buckets[bucket].append(_placed(rows) if first else self._bared(rows))
+
+    def _routed(self, page: Page, departure: Exchange) -> Sequence[Page | None]:
+        """A page's rows by bucket; hashing and gathering whole rows takes as long as reading them."""
+        if departure.keys is not None or not self._by_place:
+            return route(page, departure, self.buckets, self.secret)
+        cuts = [len(page) * bucket // self.buckets for bucket in range(self.buckets + 1)]
+        return [page.slice(start, end - start) for start, end in pairwise(cuts)]
 
     def _head(self, times: I64) -> int:
         """How many rows a gate must hold against what came before: the first ones, or all if they jump.

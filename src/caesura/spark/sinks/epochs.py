@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
@@ -34,18 +34,20 @@ from caesura.plan import Node, here
 from caesura.runtime.buckets.aligner import Aligner, Epoch
 from caesura.runtime.buckets.labels import COUNTS, LATE, OUT, UNREAD
 from caesura.runtime.durable.rebuild import Rebuilt, corrected
-from caesura.runtime.graph.rejected import late_tables
 from caesura.runtime.metrics.status import Board
 from caesura.runtime.packets.packet import Packet, decode
+from caesura.runtime.sinks.parquet import ParquetWriter
 from caesura.spark.errors import errors_as_lines
+from caesura.spark.session import check_session, over_connect
 from caesura.spark.worker.bucket_keys import bucket_keys, spark_hash
+from caesura.spark.worker.saving import SAVING, WRITTEN, SavingOrder, SinkRows, Tables
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 REPORTS = (COUNTS, UNREAD)
 """What is for the driver's eyes, not for the sink."""
-WRITTEN = pa.schema(
+WRITTEN_LINES = pa.schema(
     [
         ("output", pa.string()),
         ("file", pa.string()),
@@ -55,8 +57,6 @@ WRITTEN = pa.schema(
     ]
 )
 WRITTEN_COLUMNS = "output string, file string, rows long, size long, sha256 string"
-Tables = dict[str, tuple[pa.Schema, pa.DataType]]
-"""The columns of outputs, and how they count time."""
 
 
 @dataclass
@@ -195,7 +195,7 @@ class EpochWriter:
             with errors_as_lines(), ThreadPoolExecutor(1) as pool:
                 opened = pool.submit(writer.prepare, _buckets_here(keys, partitions))
                 for line in _save_buckets(writer, opened, batches):
-                    yield pa.RecordBatch.from_pylist([line], WRITTEN)
+                    yield pa.RecordBatch.from_pylist([line], WRITTEN_LINES)
 
         self._report(sink, packets.filter("stage = 0").mapInArrow(save, WRITTEN_COLUMNS).collect())
 
@@ -211,19 +211,41 @@ class EpochWriter:
         if not again:
             sink.begin(epoch)
         writer = None if again else sink.writer(epoch)
-
-        def save(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            from pyspark import TaskContext
-
-            context = TaskContext.get()
-            worker = context.partitionId() if context is not None else 0
-            for line in _save(writer, tables, worker, batches):
-                yield pa.RecordBatch.from_pylist([line], WRITTEN)
-
-        done = packets.filter("stage = 0").mapInArrow(save, WRITTEN_COLUMNS).collect()
+        if self._saves(packets.sparkSession, writer):
+            done = self._saved(packets, SavingOrder(cast("ParquetWriter | None", writer), tuple(tables)))
+        else:
+            leaving = packets.filter("stage = 0")
+            done = leaving.mapInArrow(_saver(writer, tables), WRITTEN_COLUMNS).collect()
         self._report(sink, done)
         if not again:
             sink.commit(epoch, [Part(**r.asDict()) for r in done if r.output not in REPORTS])
+
+    def _saves(self, spark: SparkSession, writer: PartWriter | None) -> bool:
+        """Whether buckets write what leaves them: each has a partition, and its task hears of it."""
+        own = writer is None or isinstance(writer, ParquetWriter)
+        return own and not over_connect(spark) and check_session(spark) == self.aligner.buckets
+
+    @staticmethod
+    def _saved(packets: DataFrame, saving: SavingOrder) -> list[Any]:
+        """Has buckets write their shares; gives what they wrote, and reports.
+
+        So little is left that it is collected as it comes: each step on a DataFrame is planned anew.
+        """
+        from pyspark.sql import Row
+
+        context = packets.sparkSession.sparkContext
+        context.setLocalProperty(SAVING, saving.text())
+        try:
+            rows = packets.collect()
+        finally:
+            context.setLocalProperty(SAVING, cast("str", None))
+        done = []
+        for row in rows:
+            if row.label in (WRITTEN, *REPORTS):
+                header, _ = decode(bytes(row.data))
+                report = {"output": row.label, "file": json.dumps({"origin": row.origin, **header})}
+                done.append(Row(**(header if row.label == WRITTEN else report)))
+        return done
 
 
 def packets_of(rows: Iterable[Any]) -> list[Packet]:
@@ -281,29 +303,33 @@ def _save_buckets(
             writer(bucket, items, late)
 
 
+def _saver(
+    writer: PartWriter | None, tables: Tables
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """What writes the shares of buckets in a worker behind them."""
+
+    def save(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        worker = context.partitionId() if context is not None else 0
+        for line in _save(writer, tables, worker, batches):
+            yield pa.RecordBatch.from_pylist([line], WRITTEN_LINES)
+
+    return save
+
+
 def _save(
     writer: PartWriter | None, tables: Tables, worker: int, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[dict[str, Any]]:
     """Writes one worker's share of an epoch, and passes reports on."""
-    items: dict[str, list[Item]] = {}
-    late: dict[str, list[pa.RecordBatch]] = {}
+    share = SinkRows()
     for batch in batches:
         columns = (batch.column(name).to_pylist() for name in ("label", "origin", "data"))
         for label, origin, data in zip(*columns, strict=True):
             header, some = decode(data)
             if label in REPORTS:
                 yield {"output": label, "file": json.dumps({"origin": origin, **header}), "rows": 0}
-            elif label == LATE:
-                rows = [i.payload for i in some if isinstance(i, Page)]
-                late.setdefault(header["source"], []).extend(rows)
-            elif label.removeprefix(OUT) in tables:
-                items.setdefault(label.removeprefix(OUT), []).extend(some)
-    if writer is None:
-        return
-    for output, came in items.items():
-        table = rows_table([i for i in came if isinstance(i, Page)], *tables[output])
-        if table.num_rows:
-            yield from map(vars, written(writer, output, worker, table))
-    for source, rows in late.items():
-        for step, table in late_tables(source, rows):
-            yield from map(vars, written(writer, f"{LATE_ROWS}/{step}", worker, table))
+            share.take(label, header, some)
+    if writer is not None:
+        yield from map(vars, share.write(writer, tables, worker))

@@ -8,13 +8,15 @@ retried task finds another stamp and restores from the store.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from caesura.errors import StreamError
 from caesura.events.chunks import Chunks
+from caesura.plan import Node
 from caesura.runtime.buckets.fragment import Fragment
 from caesura.runtime.packets.packet import KEYED_ROWS, Packet, Row
 from caesura.spark.loop_log.log import LoopLog
@@ -25,6 +27,7 @@ from caesura.spark.worker.job import SECRET, Job, chunk_files, epoch_here, query
 from caesura.spark.worker.live import FRAGMENTS, LiveFragment, exempt_from_collection, forget_old
 from caesura.spark.worker.neighbours import BucketKey, Worked
 from caesura.spark.worker.priority import note_wanted
+from caesura.spark.worker.saving import SavingOrder, saved, saving_here
 from caesura.spark.worker.state_store import ChunkStore
 
 if TYPE_CHECKING:
@@ -41,20 +44,25 @@ def run_bucket(
     import pandas as pd
 
     mine: list[Row] = []
+    leaving: list[Row] = []
     returning: list[pd.DataFrame] = []
     logs = bool(job.loop) and stage == job.last
+    saving = saving_here() if stage == job.last else ""
     for frame in rows:
         others = frame[frame["stage"] != stage]
         if logs:
             returning.append(others[others["stage"] < 0])
             others = others[others["stage"] >= 0]
-        if len(others):
+        if saving:
+            leaving += _rows(others)
+        elif len(others):
             yield others[KEYED_ROWS.names]
-        for row in frame[frame["stage"] == stage].itertuples(index=False):
-            cells: Any = row
-            mine.append(tuple(cells[1:]))
+        mine += _rows(frame[frame["stage"] == stage])
     bucket = job.keys.index(key)
-    out = _step(job, stage, bucket, mine, store) if mine else []
+    if mine:
+        out = _step(job, stage, bucket, mine + leaving, store, saving)
+    else:
+        out = _leaving(leaving, [], job.stages.outputs, bucket, saving)
     if logs:
         returning.append(_frame(job, bucket, [row for row in out if row[0] < 0]))
         _log(job, bucket, pd.concat(returning))
@@ -63,46 +71,63 @@ def run_bucket(
         yield _frame(job, bucket, out)
 
 
-def _step(job: Job, stage: int, bucket: int, rows: list[Row], store: ChunkStore) -> list[Row]:
+def _rows(frame: pd.DataFrame) -> list[Row]:
+    """The packets of a frame, without their keys."""
+    return [tuple(cells[1:]) for cells in frame.itertuples(index=False, name=None)]
+
+
+def _step(job: Job, stage: int, bucket: int, rows: list[Row], store: ChunkStore, saving: str) -> list[Row]:
     """One epoch of a bucket, here or where a sibling holds its fragment; the store has what changed."""
     exempt_from_collection()
     neighbours.know(job.name, job.seal)
     place, held = (job.name, stage, bucket), store.stamp()
     files = chunk_files(job, stage, bucket)
-    worked = None if held is None else _work_on(place, held, rows, job.closes)
+    worked = None if held is None else _work_on(place, held, rows, job.closes, saving)
     if worked is None and held is not None:
-        worked = neighbours.ask(place, held, rows, job.closes)
+        worked = neighbours.ask(place, held, rows, job.closes, saving)
     moved: Chunks = {}
     if worked is None:
         chunks, moved = job.carried.over(store.read(files))
         fragment = _restored(job, stage, bucket, chunks)
-        worked = _work(place, fragment, rows, job.closes)
+        worked = _work(place, fragment, rows, job.closes, saving)
     _publish(job, stage, bucket, worked)
     store.write({**moved, **worked.chunks}, worked.stamp, files)
     return worked.rows
 
 
-def _work_on(place: BucketKey, stamp: str, rows: list[Row], closes: bool) -> Worked | None:
+def _work_on(place: BucketKey, stamp: str, rows: list[Row], closes: bool, saving: str) -> Worked | None:
     """Steps the live fragment of a place, if it stands where the store does."""
     live = FRAGMENTS.pop(place, None)
     if live is not None and live.stamp == stamp:
-        return _work(place, live.fragment, rows, closes)
+        return _work(place, live.fragment, rows, closes, saving)
     if live is not None:
         live.fragment.release()
     return None
 
 
-def _work(place: BucketKey, fragment: Fragment, rows: list[Row], closes: bool) -> Worked:
+def _work(place: BucketKey, fragment: Fragment, rows: list[Row], closes: bool, saving: str) -> Worked:
     """One epoch of a fragment, which is live from then on: one that failed half way is not used again."""
-    packets = [Packet.from_row(row) for row in rows]
+    _, stage, bucket = place
+    packets = [Packet.from_row(row) for row in rows if row[0] == stage]
     out = [*fragment.step(packets, closes=closes), fragment.report(), fragment.observed()]
     feedback = fragment.feedback
     about = (feedback.ignored(), fragment.reached(), feedback.wanted(), fragment.suppressed())
-    stamp, rows = uuid.uuid4().hex, [p.to_row() for p in out]
+    leaving = [row for row in rows if row[0] != stage]
+    stamp, rows = uuid.uuid4().hex, _leaving(leaving, out, fragment.stages.outputs, bucket, saving)
     worked = Worked(rows, fragment.snapshot(), stamp, *about)
     FRAGMENTS[place] = LiveFragment(stamp, fragment)
     neighbours.tell(place, stamp, _work_on)
     return worked
+
+
+def _leaving(
+    before: list[Row], out: list[Packet], outputs: Mapping[str, Node], bucket: int, saving: str
+) -> list[Row]:
+    """What goes on from a bucket, behind what came to it so: packets, or what was written of them."""
+    if saving:
+        packets = chain(map(Packet.from_row, before), out)
+        return [p.to_row() for p in saved(SavingOrder.of_text(saving), outputs, bucket, packets)]
+    return before + [p.to_row() for p in out]
 
 
 def _restored(job: Job, stage: int, bucket: int, chunks: dict[str, bytes] | None) -> Fragment:

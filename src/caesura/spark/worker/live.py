@@ -42,7 +42,11 @@ def mapper(job: Job, fingerprint: str) -> Mapper:
     place = (job.name, fingerprint)
     if place not in MAPPERS:
         forget_old(job.name)
-        MAPPERS[place] = Mapper(job.stages, job.source(fingerprint), job.buckets, secret_of(job))
+        source = job.source(fingerprint)
+        # A frame or a lane may come in other chunks when a task runs again; so may a file of which feedback,
+        # which goes through the loop log, leaves out parts.
+        repeats = source.reader.spark_form == "files" and not job.loop
+        MAPPERS[place] = Mapper(job.stages, source, job.buckets, secret_of(job), repeats=repeats)
     return MAPPERS[place]
 
 

@@ -64,8 +64,9 @@ class Worked:
         return Worked(_together(heads, bodies), chunks, stamp, ignored, reached, wanted, pairs)
 
 
-Step = Callable[[BucketKey, str, list[Row], bool], Worked | None]
-"""Steps the live fragment of a place if it has the given stamp; None if it has not."""
+Step = Callable[[BucketKey, str, list[Row], bool, str], Worked | None]
+"""Steps the live fragment of a place if it has the given stamp, and saves what leaves it as the text says;
+None if it has not."""
 _SEALS: dict[str, bytes] = {}
 """By query, what the siblings that ask for it must know."""
 
@@ -75,7 +76,7 @@ def know(query: str, seal: bytes) -> None:
     _SEALS[query] = seal
 
 
-def ask(place: BucketKey, stamp: str, rows: list[Row], closes: bool) -> Worked | None:
+def ask(place: BucketKey, stamp: str, rows: list[Row], closes: bool, saving: str) -> Worked | None:
     """Has a sibling step its fragment of a place, if one has it with this stamp."""
     folder = _folder()
     if folder is None:
@@ -86,19 +87,19 @@ def ask(place: BucketKey, stamp: str, rows: list[Row], closes: bool) -> Worked |
             return None
         with socket.socket(socket.AF_UNIX) as sibling:
             sibling.connect(str(folder / _socket_name(int(owner))))
-            return _asked(sibling, place, stamp, rows, closes)
+            return _asked(sibling, place, stamp, rows, closes, saving)
     except (OSError, EOFError, ValueError):
         return None
 
 
 def _asked(
-    sibling: socket.socket, place: BucketKey, stamp: str, rows: list[Row], closes: bool
+    sibling: socket.socket, place: BucketKey, stamp: str, rows: list[Row], closes: bool, saving: str
 ) -> Worked | None:
     if not sealed.same_user(sibling):
         return None
     seal, challenge = _SEALS[place[0]], sealed.receive(sibling)
     heads, bodies = _apart(rows)
-    question = sealed.packed([place, stamp, closes, heads], bodies)
+    question = sealed.packed([place, stamp, closes, saving, heads], bodies)
     sealed.send(sibling, place[0].encode())
     sealed.send(sibling, sealed.sign(seal, challenge, sealed.ASK, question))
     answer = sealed.checked(seal, challenge, sealed.ANSWER, sealed.receive(sibling))
@@ -161,10 +162,10 @@ def _answer(visitor: socket.socket, step: Step) -> None:
         body = None if seal is None else sealed.checked(seal, challenge, sealed.ASK, message)
         if seal is None or body is None:
             return
-        ((query, stage, bucket), stamp, closes, heads), bodies = sealed.unpacked(body)
+        ((query, stage, bucket), stamp, closes, saving, heads), bodies = sealed.unpacked(body)
         if _SEALS.get(query) != seal:
             return
-        worked = step((query, stage, bucket), stamp, _together(heads, bodies), closes)
+        worked = step((query, stage, bucket), stamp, _together(heads, bodies), closes, saving)
         answer = b"" if worked is None else worked.packed()
         sealed.send(visitor, sealed.sign(seal, challenge, sealed.ANSWER, answer))
 
