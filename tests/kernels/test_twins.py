@@ -19,8 +19,9 @@ import caesura
 import caesura as cz
 from caesura import Stream, col
 from caesura.kernels import Kernel
-from caesura.ops.aggregate import slots
+from caesura.ops.aggregate import panes, slots
 from caesura.runtime import Query
+from caesura.runtime.threads import dealing
 
 ROOMS = (
     "kernels", "events", "ops.aggregate", "ops.join", "ops.layers", "ops.clip", "ops.chop", "ops.windows",
@@ -263,12 +264,17 @@ def test_every_call_of_a_kernel_gives_what_its_twin_gives(
 ) -> None:
     for name in ("SCATTERED_ROWS", "SCATTERED_SLOTS"):
         monkeypatch.setattr(slots, name, 8)
+    monkeypatch.setattr(panes, "PLACED", 16)
+    monkeypatch.setattr(dealing, "LEAST", 1)
+    monkeypatch.setattr(dealing, "MANY", 0)
     for seed in range(4):
         for stream in plans(seed):
             ran(stream.query(output=("changes", "final", "marked")[seed % 3]))
         both = points(seed)
         ran(both.join(both.select("id", w=col("v")), on="id").query(claims=cz.heeding()))
         both.group_by("id").tumbling(7).agg(mean=cz.avg("v"), skewed=True).run(threads=2)
+        dealt = both.group_by("id").hopping(6, every=2)
+        dealt.agg(n=cz.sum(col("id").cast("double"))).run(output="final", threads=2)
     assert set(kernels()) - reached(checked.seen) <= RARE
     assert len(checked.seen) > 25
 

@@ -11,6 +11,7 @@ import pytest
 
 import caesura as cz
 from caesura.events import History, Item, Page
+from caesura.ops.aggregate import panes
 from caesura.ops.aggregate.accumulators.slide import ENTER, GIVE, LEAVE, slide_extremes
 from caesura.ops.input import Input
 from caesura.plan import Properties
@@ -19,6 +20,11 @@ from caesura.runtime import Query
 
 SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.float64())])
 POINTS = Properties(insert_only=True, points=True, max_duration=1)
+
+
+@pytest.fixture(autouse=True, params=[1, panes.PLACED], ids=["placed", "one by one"])
+def points_are_placed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(panes, "PLACED", request.param)
 
 
 class Counting:
@@ -34,24 +40,24 @@ class Counting:
 
 @pytest.mark.parametrize("size", [4, 64, 512])
 def test_a_sliding_extreme_reads_each_pane_a_fixed_number_of_times(size: int) -> None:
-    panes, chance = 1500, Random(size)
-    words = [chance.randint(0, 9) for _ in range(panes)]
+    count, chance = 1500, Random(size)
+    words = [chance.randint(0, 9) for _ in range(count)]
     kind, row = [], []
-    for last in range(panes):
+    for last in range(count):
         if last >= size:
             kind.append(LEAVE), row.append(last - size)
         kind.append(ENTER), row.append(last)
         kind.append(GIVE), row.append(max(0, last - size + 1))
-    best, out = Counting(words), np.zeros(panes, np.int64)
+    best, out = Counting(words), np.zeros(count, np.int64)
     zeros = np.zeros(len(kind), np.int64)
     none = np.iinfo(np.int64).max
     slide_extremes.twin(
-        np.array(kind), zeros, np.array(row), best, np.ones(panes, np.int64), np.arange(panes),  # type: ignore[arg-type]
-        np.arange(panes) - 1, True, int(none), np.zeros(panes, np.int64), np.array([none]),
+        np.array(kind), zeros, np.array(row), best, np.ones(count, np.int64), np.arange(count),  # type: ignore[arg-type]
+        np.arange(count) - 1, True, int(none), np.zeros(count, np.int64), np.array([none]),
         np.array([-1]), np.array([MIN_TIME]), out,
     )  # fmt: skip
-    assert out.tolist() == [min(words[max(0, i - size + 1) : i + 1]) for i in range(panes)]
-    assert best.reads <= 6 * panes
+    assert out.tolist() == [min(words[max(0, i - size + 1) : i + 1]) for i in range(count)]
+    assert best.reads <= 6 * count
 
 
 def drawn(seed: int) -> list[Item]:

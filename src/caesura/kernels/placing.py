@@ -165,6 +165,16 @@ class Places:
         return self._windows[: self._seen[0]]
 
     @property
+    def used(self) -> I64:
+        """The cells that rows were brought to."""
+        return self._used[: self._seen[1]]
+
+    @property
+    def room(self) -> int:
+        """Below which number they all are."""
+        return int(self._seen[0]) * self.groups
+
+    @property
     def cell_count(self) -> int:
         """How many cells rows were brought to."""
         return int(self._seen[1])
@@ -192,7 +202,7 @@ class Places:
 
     def found(self) -> tuple[I64, I64, I64]:
         """Group, window and number of rows of each cell, less its retracts, in the order of their coming."""
-        used = self._used[: self._seen[1]]
+        used = self.used
         counts = self._counts[used]
         self._counts[used] = 0
         if self._signed:
@@ -202,7 +212,10 @@ class Places:
 
     def numbered(self, cells: I64) -> I64:
         """The place of each row's cell among those that were found."""
-        place = np.empty(len(self._counts), np.int64)
-        used = self._used[: self._seen[1]]
-        place[used] = np.arange(len(used))
-        return place[cells]
+        return self.named(np.arange(self._seen[1]))[cells]
+
+    def named(self, numbers: I64) -> I64:
+        """By cell, the numbers that those have which were found; of the others, nothing is known."""
+        named = np.empty(len(self._counts), np.int64)
+        named[self.used] = numbers
+        return named

@@ -17,14 +17,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.columns import Grown, taken
+from caesura.events.columns import Grown, gather, taken
 from caesura.events.identity import Secret, identity, plain_zeros
 from caesura.events.item import Item
 from caesura.events.page import Page, take_rows
 from caesura.events.rows import RowState
-from caesura.kernels.hashing import I64, mixed
+from caesura.kernels.hashing import I64, U64, mixed
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.memo import Register, whole_numbers
+from caesura.kernels.placing import NO_ROWS, Places
 from caesura.kernels.sums import distinct, each_once
 from caesura.kernels.ticks import FIRST, bounded, later
 from caesura.ops.aggregate.accumulators import slide
@@ -41,6 +42,10 @@ from caesura.punctuation import MIN_TIME, Pattern
 CHUNK = 1 << 18
 """So many windows leave in one page; where there is little, room is made for less."""
 LEAST_CHUNK = 256
+PLACED = 1 << 13
+"""From so many points on they are placed before their slots are looked for."""
+FEW_POINTS, PAUSE = 8, 16
+"""Unless every pane of a page has so many, points go one by one to their slots, for so many pages."""
 
 
 class OverPanes:
@@ -75,6 +80,9 @@ class Panes:
         self.groups = RowState({"h1": np.uint64, "h2": np.uint64, "done": np.int64}, keys)
         self._table = KeyTable()
         self._memo = Register()
+        self._places, self._unplaced = Places(), 0
+        """Places for the points of a page, and for how many pages they are not used."""
+        self._cells: I64 = NO_ROWS
         self._ones: I64 = np.ones(0, np.int64)
         self._ahead, self._behind = Grown(np.int64), Grown(np.int64)
         self._ends: I64 = np.zeros((0, 3), np.int64)
@@ -91,7 +99,10 @@ class Panes:
     # Points come.
 
     def add(self, keys: pa.RecordBatch, values: list[pa.Array], le: I64) -> I64:
-        """Adds each point to its pane; gives their groups."""
+        """Adds each point to its pane; gives their groups, some perhaps once for many."""
+        placed = self._placed(keys, values, le)
+        if placed is not None:
+            return placed
         group = self._grouped(keys)
         pane, at, missed = (np.empty(len(le), np.int64) for _ in range(3))
         count = slide.find_panes(le, self.grid.offset, self.length, group, self._last, pane, at, missed)
@@ -104,6 +115,48 @@ class Panes:
         self.slots.add(at, self._once(len(le)), values)
         self.slots.rows.touch(at)
         return group
+
+    def _placed(self, keys: pa.RecordBatch, values: list[pa.Array], le: I64) -> I64 | None:
+        """Adds many points of few small whole numbers in one pass; gives their groups, None for others."""
+        plain = whole_numbers(keys.columns, keys.num_rows) if len(le) >= PLACED else None
+        if plain is None or self._unplaced:
+            self._unplaced -= plain is not None
+            return None
+        if values and len(le) > len(self._cells):
+            self._cells = np.empty(len(le), np.int64)
+        cells = self._cells[: len(le) if values else 0]
+        where = plain, le, NO_ROWS, self.grid.offset, self.length, cells
+        missing = self._places.place(None, *where)
+        if missing > 0:
+            rows = self._places.unknown
+            self._places.learn(plain[rows], self._searched_for(take_rows(keys, rows)), self.groups.size)
+            missing = self._places.place(None, *where)
+        if missing:
+            self._unplaced = PAUSE
+            return None
+        group, pane, count = self._places.found()
+        self._unplaced = PAUSE if FEW_POINTS * len(group) > len(le) else 0
+        self._revive(group)
+        self._bring(group, pane, count, cells, values)
+        return group
+
+    def _bring(self, group: I64, pane: I64, count: I64, cells: I64, values: list[pa.Array]) -> None:
+        """Adds points that were placed in cells, so many to each pane."""
+        slots = self._slots_of(group, pane)
+        gather(self._places.named(slots), cells, cells)
+        self.slots.add_counted(slots, count, cells, values)
+        self.slots.rows.touch(slots)
+
+    def _slots_of(self, group: I64, pane: I64) -> I64:
+        """The slots of panes, most of which their groups used last."""
+        last = taken(self._last, group)
+        at = np.where(last[:, 0] == pane, last[:, 1], -1)
+        missed = np.flatnonzero(at < 0)
+        if len(missed):
+            missed = missed[np.argsort(group[missed])]  # as in `add`
+            at[missed] = self._found(group[missed], pane[missed])
+            self._last[group] = np.column_stack((pane, at))
+        return at
 
     def _once(self, count: int) -> I64:
         """So many ones: how often each point is added."""
@@ -121,21 +174,38 @@ class Panes:
             if len(missed):
                 found = self._searched_for(take_rows(keys, missed))
                 self._memo.learn(plain, number, missed, found)
+        self._revive(number)
+        return number
+
+    def _revive(self, number: I64) -> None:
         if self.groups.live < self.groups.size:
             some = distinct(number, self.groups.size)
             self.groups.keep(some, np.ones(len(some), np.bool_))
-        return number
+
+    def take_over(self, groups: RowState, owner: I64, pane: I64, slots: Slots, rows: I64) -> None:
+        """Adds panes of some groups elsewhere, which have the same length, to those of the groups here."""
+        k1, k2 = (taken(groups.get(name), owner) for name in ("h1", "h2"))
+        group, fresh = self._table.encode(k1, k2)
+        if len(fresh):
+            self._open(k1[fresh], k2[fresh], groups.payload.take(owner[fresh]))
+        self._revive(group)
+        at = self._slots_of(group, pane)
+        self.slots.merge(at, slots, rows)
+        self.slots.rows.touch(at)
 
     def _searched_for(self, keys: pa.RecordBatch) -> I64:
         """The groups of these keys by their identities; new ones are opened."""
         k1, k2 = identity(keys.columns, keys.num_rows, self._secret)
         number, fresh = self._table.encode(k1, k2)
         if len(fresh):
-            done = np.full(len(fresh), MIN_TIME, np.int64)
-            self.groups.append({"h1": k1[fresh], "h2": k2[fresh], "done": done}, take_rows(keys, fresh))
-            self._ends = slide.resized(self._ends, self.groups.size, -1)
-            self._last = slide.resized(self._last, self.groups.size, MIN_TIME)
+            self._open(k1[fresh], k2[fresh], take_rows(keys, fresh))
         return number
+
+    def _open(self, k1: U64, k2: U64, keys: pa.RecordBatch) -> None:
+        """Makes the groups of these keys."""
+        self.groups.append({"h1": k1, "h2": k2, "done": np.full(len(k1), MIN_TIME, np.int64)}, keys)
+        self._ends = slide.resized(self._ends, self.groups.size, -1)
+        self._last = slide.resized(self._last, self.groups.size, MIN_TIME)
 
     def _found(self, group: I64, pane: I64) -> I64:
         """The slots of some panes; new ones are opened and hung into their chains."""
@@ -225,6 +295,7 @@ class Panes:
         keep = self._compacted()
         self._table.compact(keep)
         self._memo.clear()
+        self._places.forget()
         self._ends, self._last = self._ends[keep], self._last[keep]
         for value in (self._rows, *self._running.values()):
             value.regroup(keep)
@@ -273,6 +344,7 @@ class Panes:
             self._compacted()
         self._table = KeyTable()
         self._memo.clear()
+        self._places.forget()
         self._table.encode(groups.get("h1"), groups.get("h2"))
         self._ends = np.full((groups.size, 3), -1, np.int64)
         self._last = np.full((groups.size, 2), MIN_TIME, np.int64)

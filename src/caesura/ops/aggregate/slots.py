@@ -21,7 +21,7 @@ from caesura.expr.rewrite import is_column
 from caesura.kernels.hashing import I64, U64, Mask
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights, add_weights_to_both, distinct, in_stretches
-from caesura.ops.aggregate.accumulators.sums import Accumulator, Counted
+from caesura.ops.aggregate.accumulators.sums import Accumulator, Counted, Mergeable
 from caesura.ops.aggregate.kinds.record import COUNT, Aggregate, InSlots, State
 
 SCATTERED_ROWS, SCATTERED_SLOTS = 1 << 15, 1 << 17
@@ -82,6 +82,7 @@ class Slots:
         self.keys = pa.schema([schema.field(k) for k in keys])
         self.rows = RowState(own, self.keys)
         self._table = KeyTable()
+        self._ones: I64 = np.ones(0, np.int64)
 
     def _plan(self, aggregate: Aggregate) -> tuple[Accumulator, ...]:
         if aggregate.value is None:
@@ -187,10 +188,7 @@ class Slots:
 
     def add(self, at: I64, weights: I64, values: Sequence[pa.Array]) -> None:
         """Adds weighted values to slots."""
-        if len(at) >= SCATTERED_ROWS and self.rows.size >= SCATTERED_SLOTS:
-            order, at = in_stretches(at, self.rows.size)
-            weights = weights if weights.min() == weights.max() else taken(weights, order)
-            values = [None if v is None else take_values(v, order) for v in values]
+        at, weights, values = self._in_order(at, weights, values)
         rest = list(self._parts.values())
         place, first = rest[0] if rest else (0, None)
         if isinstance(first, Counted) and values[place].null_count == 0:
@@ -200,6 +198,69 @@ class Slots:
             add_weights(at, weights, self.rows.get("rows"))
         for place, part in rest:
             part.add(self.rows, at, weights, values[place])
+
+    def add_counted(self, slots: I64, counts: I64, at: I64, values: Sequence[pa.Array]) -> None:
+        """Adds values, each once, of which it is known how many come to which slots, each named once."""
+        add_weights(slots, counts, self.rows.get("rows"))
+        rest: list[tuple[int, Accumulator]] = []
+        for place, part in self._parts.values():
+            if isinstance(part, Counted) and values[place].null_count == 0:
+                add_weights(slots, counts, self.rows.get(part.name))
+            else:
+                rest.append((place, part))
+        if rest:
+            at, ones, values = self._in_order(at, self._once(len(at)), values)
+            for place, part in rest:
+                part.add(self.rows, at, ones, values[place])
+
+    def _once(self, count: int) -> I64:
+        if count > len(self._ones):
+            self._ones = np.ones(count, np.int64)
+        return self._ones[:count]
+
+    def _in_order(
+        self, at: I64, weights: I64, values: Sequence[pa.Array]
+    ) -> tuple[I64, I64, Sequence[pa.Array]]:
+        """Many rows of many slots in the order of those."""
+        if len(at) < SCATTERED_ROWS or self.rows.size < SCATTERED_SLOTS:
+            return at, weights, values
+        order, at = in_stretches(at, self.rows.size)
+        weights = weights if weights.min() == weights.max() else taken(weights, order)
+        return at, weights, [None if v is None else take_values(v, order) for v in values]
+
+    @property
+    def mergeable(self) -> bool:
+        """Whether what other slots of these aggregates have can be added to them."""
+        return all(isinstance(part, Mergeable) for _, part in self._parts.values())
+
+    def merge(self, at: I64, other: Slots, rows: I64) -> None:
+        """Adds to slots, each named once, what others of the same aggregates have in these rows."""
+        add_weights(at, taken(other.rows.get("rows"), rows), self.rows.get("rows"))
+        for (_, part), (_, given) in zip(self._parts.values(), other._parts.values(), strict=True):
+            assert isinstance(part, Mergeable)
+            part.merge(self.rows, at, given, other.rows, rows)
+
+    def clear(self) -> None:
+        """Lets all slots go."""
+        self.drop(np.flatnonzero(self.rows.alive))
+        self._compact()
+
+    def make_room(self, count: int) -> None:
+        """Makes so many slots, without names, where there are fewer."""
+        more = count - self.rows.size
+        if more > 0:
+            own = {name: np.zeros(more, dtype) for name, dtype in self.rows.dtypes.items()}
+            for _, part in self._parts.values():
+                own.update(part.zeros(more))
+            self.rows.append(own)
+
+    def empty(self, count: int) -> None:
+        """Lets go of what the first so many slots have; they stay."""
+        self.rows.get("rows")[:count] = 0
+        for _, part in self._parts.values():
+            part.free(self.rows, np.arange(count))
+            for name, zeros in part.zeros(count).items():
+                self.rows.get(name)[:count] = zeros
 
     def settle(self, touched: I64) -> None:
         """Notes that these slots changed; those without rows are no longer counted as state."""

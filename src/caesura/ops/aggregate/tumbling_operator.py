@@ -170,6 +170,21 @@ class TumblingOperator(Operator):
         if self.speculate == "passed" and len(window):
             self._latest = max(self._latest, self.grid.start(int(window.max())))
 
+    def swap(self, slots: Slots, memo: Memo) -> tuple[Slots, Memo]:
+        """Brings rows into other slots from now on; gives those that it had."""
+        own = self.slots, self._memo
+        self.slots, self._memo = slots, memo
+        return own
+
+    def take_over(self, other: Slots, rows: I64) -> None:
+        """Adds some slots of others, for the same groups and windows, to those here."""
+        at, fresh = self.slots.find(*(taken(other.rows.get(name), rows) for name in ("h1", "h2")))
+        some = rows[fresh]
+        keys = other.rows.payload.take(some) if self._keys else pa.record_batch({})
+        self._open(keys, np.arange(len(some)), taken(other.rows.get("w"), some))
+        self.slots.merge(at, other, rows)
+        self.slots.settle(at)
+
     def _slots_of(self, keys: pa.RecordBatch, window: I64) -> I64:
         """The slots of one window each."""
         plain = whole_numbers(keys.columns, len(window))

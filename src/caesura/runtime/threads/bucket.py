@@ -20,7 +20,9 @@ from caesura.runtime.buckets.labels import OUT
 from caesura.runtime.graph.edge import merged
 from caesura.runtime.graph.schedule import Schedule, ScheduleName
 from caesura.runtime.query.query import Query
+from caesura.runtime.threads.dealing import DealtPart
 from caesura.runtime.threads.routing import part_of
+from caesura.runtime.threads.spreading import DealtStep
 
 Sent = dict[str, list[Item]]
 """Items by the label of their exchange, for all buckets."""
@@ -57,6 +59,13 @@ class ThreadBucket:
         self._tables = bool(self.query.parts.readers)
         """Whether there are tables to be read before the first rows look anything up."""
         self._alignments = {label: Alignment(range(buckets)) for label in between}
+        self.dealt: DealtPart
+        """What came in this bucket whatever its keys, where rows do (see `deal`)."""
+
+    def deal(self, step: DealtStep) -> None:
+        """Lets the rows of windows come whatever their keys."""
+        cell = self.query.parts.cells[self.plan.name_of(step.node.fingerprint)]
+        self.dealt = DealtPart(cell.operator, step.keys)
 
     def divide(self, threads: Executor, count: int) -> None:
         """Has large pages worked on by so many threads, where one pass takes them past several steps."""
@@ -64,11 +73,33 @@ class ThreadBucket:
             if cell.fused is not None:
                 cell.fused.divide(threads, count)
 
-    def step(self, inbox: Inbox) -> tuple[Sent, Sent]:
-        """Takes the items of a round; gives what goes to the next stages, and what leaves the plan."""
+    def take_any(self, label: str, page: Page | None) -> None:
+        """Takes rows of any key into windows that others take over; `take_over` of all buckets follows."""
+        self._read_tables()
+        self.dealt.windows.clear()
+        if page is not None:
+            self.dealt.windows.swap()
+            try:
+                self.query.feed(label, page)
+                self.query.run()
+            finally:
+                self.dealt.windows.swap()
+        self.dealt.divide(self._buckets, self._secret)
+
+    def take_over(self, buckets: Sequence[ThreadBucket], inbox: Inbox) -> tuple[Sent, Sent]:
+        """Takes the windows of its keys from all buckets, then the punctuation of a round."""
+        for bucket in buckets:
+            self.dealt.take_over(bucket.dealt, self._number)
+        return self.step(inbox)
+
+    def _read_tables(self) -> None:
         if self._tables:
             self._tables = False
             self.query.run()
+
+    def step(self, inbox: Inbox) -> tuple[Sent, Sent]:
+        """Takes the items of a round; gives what goes to the next stages, and what leaves the plan."""
+        self._read_tables()
         for label, origins in inbox.items():
             exchange = self._arrivals[label]
             for item in chain(*origins):

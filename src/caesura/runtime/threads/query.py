@@ -11,7 +11,7 @@ Law: histories and late rows are those of the query on one thread.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
@@ -33,7 +33,8 @@ from caesura.runtime.graph.schedule import Schedule, ScheduleName
 from caesura.runtime.graph.source_reader import refused_by
 from caesura.runtime.query.closing import Closing
 from caesura.runtime.query.query import Query
-from caesura.runtime.threads.bucket import Sent, ThreadBucket, joined, promised
+from caesura.runtime.threads.bucket import Inbox, Sent, ThreadBucket, joined, promised
+from caesura.runtime.threads.dealing import Dealer
 from caesura.runtime.threads.spreading import SpreadPlan
 
 ROUND_ROWS = 1 << 20
@@ -63,6 +64,10 @@ class ThreadedQuery(Closing):
             for n in range(1, len(stages.stages))
         ]
         """By stage."""
+        self._dealer = None if plan.dealt is None else Dealer(plan.dealt, count, self._secret)
+        if plan.dealt is not None:
+            for bucket in self.buckets[plan.dealt.edge.target_stage - 1]:
+                bucket.deal(plan.dealt)
         self._taps: dict[str, list[Item]] = {name: [] for name in self.outputs}
         self._alignments = {name: Alignment(range(count)) for name in self.outputs}
         self._given: set[str] = set()
@@ -135,8 +140,7 @@ class ThreadedQuery(Closing):
         for stage in self.buckets:
             labels = {a.label for a in stage[0].stage.arrivals}
             inbox = {label: origins for label, origins in waiting.items() if label in labels}
-            for task in [workers.submit(bucket.step, inbox) for bucket in stage]:
-                sent, results = task.result()
+            for sent, results in self._stepped(workers, stage, inbox):
                 for label, items in sent.items():
                     waiting.setdefault(label, []).append(items)
                 for name, items in results.items():
@@ -144,6 +148,29 @@ class ThreadedQuery(Closing):
         for name, origins in left.items():
             pages = [item for items in origins for item in items if isinstance(item, Page)]
             self._taps[name] += [*pages, *promised(self._alignments[name], origins)]
+
+    def _stepped(
+        self, workers: Executor, stage: list[ThreadBucket], inbox: Inbox
+    ) -> Iterator[tuple[Sent, Sent]]:
+        """Lets the buckets of a stage work, side by side, and gives what leaves each."""
+        if self._dealer is not None and self._dealer.label in inbox:
+            [items] = inbox[self._dealer.label]
+            if self._dealer.deals(items):
+                yield from self._dealt(workers, stage, self._dealer, items)
+                return
+        yield from (task.result() for task in [workers.submit(bucket.step, inbox) for bucket in stage])
+
+    def _dealt(
+        self, workers: Executor, stage: list[ThreadBucket], dealer: Dealer, items: Sequence[Item]
+    ) -> Iterator[tuple[Sent, Sent]]:
+        """The same where rows come in any bucket: all take theirs before any takes over from others."""
+        parts = zip(stage, dealer.hands(items), strict=True)
+        for taken in [workers.submit(bucket.take_any, dealer.label, part) for bucket, part in parts]:
+            taken.result()
+        dealer.note(items, sum(bucket.dealt.windows.count for bucket in stage))
+        rest = {dealer.label: [[item for item in items if not isinstance(item, Page)]]}
+        for task in [workers.submit(bucket.take_over, stage, rest) for bucket in stage]:
+            yield task.result()
 
     # What came of it.
 

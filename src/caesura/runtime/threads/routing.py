@@ -7,7 +7,7 @@ Law: rows whose keys are equal are in one bucket, whichever exchange of a plan t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Lock
 
 import numpy as np
@@ -36,22 +36,29 @@ def part_of(page: Page, exchange: Exchange, buckets: int, number: int, secret: S
     names = page.schema.names if exchange.keys in (None, EVENTS) else list(exchange.keys or ())
     columns = [page.payload.column(name) for name in names]
     columns += [pa.array(page.le)] if exchange.keys == EVENTS else []
-    # By the type of the columns alone, so that all pages are cut alike, nulls or not.
-    if len(columns) == len(names) == 1 and pa.types.is_integer(columns[0].type):
-        keys, valid = words(columns[0]).astype(np.int64, copy=False), validity(columns[0])
-        if buckets < ONCE:
-            return _picked(page, names[0], columns[0], keys, buckets, number, secret.routing)
-
-        def divide() -> RowsByBucket:
-            return RowsByBucket.of_keys(keys, valid, secret.routing.start[0], buckets)
-
-    else:
-
-        def divide() -> RowsByBucket:
-            return RowsByBucket.of_hashes(identity(columns, len(page), secret.routing)[0], buckets)
-
-    rows = _once(page, (exchange.keys, buckets, secret.routing.start), divide)[number]
+    if buckets < ONCE and _is_whole(columns):
+        return _picked(page, names[0], columns[0], _whole(columns[0]), buckets, number, secret.routing)
+    how = (exchange.keys, buckets, secret.routing.start)
+    rows = _once(page, how, lambda: by_bucket(columns, len(page), buckets, secret))[number]
     return None if len(rows) == 0 else page if len(rows) == len(page) else page.take(rows)
+
+
+def by_bucket(columns: Sequence[pa.Array], count: int, buckets: int, secret: Secret) -> RowsByBucket:
+    """The rows of each bucket, by keys in these columns."""
+    if _is_whole(columns):
+        valid = validity(columns[0])
+        return RowsByBucket.of_keys(_whole(columns[0]), valid, secret.routing.start[0], buckets)
+    return RowsByBucket.of_hashes(identity(columns, count, secret.routing)[0], buckets)
+
+
+def _is_whole(columns: Sequence[pa.Array]) -> bool:
+    """By the type of the columns alone, so that all pages are cut alike, nulls or not."""
+    return len(columns) == 1 and pa.types.is_integer(columns[0].type)
+
+
+def _whole(column: pa.Array) -> I64:
+    found: I64 = words(column).astype(np.int64, copy=False)
+    return found
 
 
 def _once(page: Page, how: object, divide: Callable[[], RowsByBucket]) -> RowsByBucket:

@@ -57,9 +57,13 @@ def query_on_threads(
     claims: Mode | None = None,
 ) -> Query | ThreadedQuery:
     """A plan as a query on threads; on one where it can be no other."""
-    plan = None if claims is not None else spread(prune({"out": delivered(node, output)}), threads)
+    pace = pace_of(output, speculate)
+    final = pace == "watermark"
+    plan = (
+        None if claims is not None else spread(prune({"out": delivered(node, output)}), threads, final=final)
+    )
     if plan is not None:
-        made = ThreadedQuery(plan, threads, speculate=pace_of(output, speculate), schedule=schedule)
+        made = ThreadedQuery(plan, threads, speculate=pace, schedule=schedule)
         if not made.works_to_budgets:
             return made
     return query_of(node, output, speculate, schedule, claims)

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from caesura.io.sources.source import Source
+from caesura.ops.aggregate.dealt import takes_dealt
 from caesura.ops.aggregate.tumbling import Tumbling
 from caesura.ops.join.node import Join
 from caesura.ops.select import Select
@@ -21,6 +22,9 @@ from caesura.ops.where import Where
 from caesura.ops.windows.node import Windows
 from caesura.plan import Node, SourceNode, walk
 from caesura.plan.cut import EVERYWHERE, Exchange, Spread, Stage, Stages, cut, keys_before
+
+ANYWHERE = ("*any",)
+"""The spread of rows that may come in any bucket."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +34,28 @@ class SpreadPlan:
     stages: Stages
     buckets: int
     """One where rows of all keys must meet, or one pass over a page beats any exchange within it."""
+    dealt: DealtStep | None = None
+    """The windows whose rows may come in any bucket."""
 
 
-def spread(outputs: Mapping[str, Node], threads: int) -> SpreadPlan | None:
-    """How a plan runs on so many threads; None where it runs on one alone."""
+@dataclass(frozen=True)
+class DealtStep:
+    """Windows that the rows of a source reach by row-wise steps alone, each in whichever bucket."""
+
+    node: Node
+    edge: Exchange
+    """By which its rows come; with keys where they may come by those too."""
+    keys: tuple[str, ...]
+    """The columns of its groups by which its windows lie."""
+
+    @property
+    def may_divide(self) -> bool:
+        """Whether rows may come by their keys instead."""
+        return self.edge.keys != ANYWHERE
+
+
+def spread(outputs: Mapping[str, Node], threads: int, *, final: bool = False) -> SpreadPlan | None:
+    """How a plan runs on so many threads, for final rows alone or not; None where it runs on one alone."""
     nodes = list(walk(*outputs.values()))
     if any(not node.inputs and not isinstance(node, Source) for node in nodes):
         return None  # rows are fed by hand
@@ -42,9 +64,30 @@ def spread(outputs: Mapping[str, Node], threads: int) -> SpreadPlan | None:
     stages = cut(outputs, threads)
     if stages.backward:
         return None
+    dealt = _dealt(stages) if final and threads > 1 else None
+    if dealt is not None:
+        return SpreadPlan(with_steps_behind(stages, dealt.edge), threads, dealt)
     if any(_divided(d.keys) for d in stages.stages[0].departures) and not any(map(_fused, nodes)):
         return SpreadPlan(with_steps_behind(stages), threads)
     return SpreadPlan(_in_one_place(outputs, nodes), 1)
+
+
+def _dealt(stages: Stages) -> DealtStep | None:
+    """The windows whose rows may come in any bucket, if all that is read goes to them."""
+    first = stages.stages[0]
+    if len(first.departures) != 1:
+        return None
+    edge = first.departures[0]
+    stage = stages.stages[edge.target_stage]
+    users = {name for (name, _), label in stages.exchange_of.items() if label == edge.label}
+    node = next((node for node in stage.nodes if {node.fingerprint} == users), None)
+    if len(stage.arrivals) > 1 or not isinstance(node, Tumbling) or not edge.keys or not takes_dealt(node):
+        return None
+    own = {node.fingerprint for node in first.nodes}
+    by_key, anyhow = _passed(edge, own), _passed(replace(edge, keys=None), own)
+    if by_key.producer is not anyhow.producer:
+        by_key = replace(anyhow, keys=ANYWHERE)
+    return DealtStep(node, _moved(edge, by_key), edge.keys)
 
 
 def _fused(node: Node) -> bool:
@@ -102,11 +145,18 @@ class PassedSteps:
         return {node.fingerprint for node, _ in self.steps}
 
 
-def with_steps_behind(stages: Stages) -> Stages:
-    """The same stages, with row-wise steps behind the exchange where its keys are columns before them."""
+def with_steps_behind(stages: Stages, dealt: Exchange | None = None) -> Stages:
+    """The same stages, with row-wise steps behind the exchange where its keys are columns before them.
+
+    By the only exchange of rows that are dealt, all of them are.
+    """
     first = stages.stages[0]
     own = {node.fingerprint for node in first.nodes}
     passed = {d.label: _passed(d, own) for d in first.departures}
+    if dealt is not None and dealt.keys == ANYWHERE:
+        passed = {
+            d.label: replace(_passed(replace(d, keys=None), own), keys=ANYWHERE) for d in first.departures
+        }
     used = Counter(
         (d.target_stage, name)
         for d in first.departures

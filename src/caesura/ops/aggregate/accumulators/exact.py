@@ -100,6 +100,25 @@ def add_limbs(slots: I64, given: I64, first: I64, weights: I64, limbs: I64, base
     return missed
 
 
+@kernel
+def merge_limbs(at: I64, rows: I64, given: I64, first: I32, limbs: I64, base: I32, unfit: I64) -> int:
+    """Adds the sums in some rows, as they lie, to slots that begin with the same limb; writes the others."""
+    missed = 0
+    for i in range(len(at)):
+        slot, row = at[i], rows[i]
+        if first[row] < 0:
+            continue
+        if base[slot] < 0:
+            base[slot] = first[row]
+        if base[slot] != first[row]:
+            unfit[missed] = i
+            missed += 1
+            continue
+        for k in range(SPAN):
+            limbs[slot, k] += given[row, k]
+    return missed
+
+
 def limbs_needed(limbs: I64, *values: F64) -> slice:
     """Which limbs sums use that begin with these and take these values, and what rounds them.
 

@@ -92,6 +92,13 @@ class Grows(Stateless):
         seen, best = slots.get(f"{self.name}_seen"), slots.get(f"{self.name}_best")
         keep_extremes(at, frozen(ranked_as_they_lie(values)), self.sign, seen, best)
 
+    def merge(self, slots: RowState, at: I64, other: Grows, others: RowState, rows: I64) -> None:
+        seen, best = (others.get(f"{other.name}_{what}")[rows] for what in ("seen", "best"))
+        some = np.flatnonzero(seen)
+        counts = slots.get(f"{self.name}_seen")
+        keep_extremes(at[some], best[some], self.sign, counts, slots.get(f"{self.name}_best"))
+        add_weights(at[some], seen[some] - 1, counts)
+
     def value(self, slots: RowState, at: I64) -> pa.Array:
         seen = slots.get(f"{self.name}_seen")[at]
         return unranked(slots.get(f"{self.name}_best")[at], seen > 0, self.type)

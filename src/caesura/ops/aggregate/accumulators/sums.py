@@ -7,7 +7,7 @@ saved together with their slots.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,7 @@ from caesura.ops.aggregate.accumulators.exact import (
     add_floats,
     add_limbs,
     carry_limbs,
+    merge_limbs,
     round_limbs,
     round_slots,
 )
@@ -51,6 +52,14 @@ class Accumulator(Protocol):
     def compact(self, keep: I64) -> None: ...
     def states(self) -> dict[str, RowState]: ...
     def rebuild(self, slots: RowState) -> None: ...
+
+
+@runtime_checkable
+class Mergeable(Protocol):
+    """An accumulator that adds what another of its kind has, exactly."""
+
+    def merge(self, slots: RowState, at: I64, other: Any, others: RowState, rows: I64) -> None:
+        """Adds to slots, each named once, what the other has in these rows of its own."""
 
 
 class Wide(NamedTuple):
@@ -130,6 +139,9 @@ class Counted(Stateless):
         valid = validity(values)
         add_weights(at, weights * valid if len(valid) else weights, slots.get(self.name))
 
+    def merge(self, slots: RowState, at: I64, other: Counted, others: RowState, rows: I64) -> None:
+        add_weights(at, taken(others.get(other.name), rows), slots.get(self.name))
+
     def value(self, slots: RowState, at: I64) -> pa.Array:
         return plain_array(taken(slots.get(self.name), at))
 
@@ -166,6 +178,12 @@ class WideSum(Stateless):
         at, weights, values = present(at, weights, values)
         low, high = wide_words(values)
         add_wide(at, weights, frozen(low), high, *self.halves(slots))
+
+    def merge(self, slots: RowState, at: I64, other: WideSum, others: RowState, rows: I64) -> None:
+        mine, given = self.halves(slots), other._at(others, rows)
+        add_wide(at, np.ones(len(at), np.int64), given.low, given.high, *mine)
+        if len(given.wraps):
+            add_weights(at, given.wraps, mine.wraps)
 
     def value(self, slots: RowState, at: I64) -> pa.Array:
         return wide_values(self._at(slots, at), self.result)
@@ -307,6 +325,20 @@ class FloatSum:
         given, first = sums.limbs, sums.first
         put = lambda some, where, *into: add_limbs(where, given[some], first[some], *into)  # noqa: E731
         self._put(slots, at, weights, put)
+
+    def merge(self, slots: RowState, at: I64, other: FloatSum, others: RowState, rows: I64) -> None:
+        if not (self.full.live or other.full.live or other.has_odd):
+            self._settle(slots, other._added)
+            unfit = np.empty(len(at), np.int64)
+            limbs, base = (others.get(f"{other.name}_{what}") for what in ("limbs", "base"))
+            into = slots.get(f"{self.name}_limbs"), slots.get(f"{self.name}_base")
+            missed = unfit[: merge_limbs(at, frozen(rows), limbs, base, *into, unfit)]
+            at, rows = at[missed], rows[missed]
+        full = other.is_full(others, rows)
+        for some in (np.flatnonzero(~full), np.flatnonzero(full)):
+            if len(some):
+                given = other.as_sums(others, rows[some], full=bool(full[some[0]]))
+                self.add_sums(slots, at[some], np.ones(len(some), np.int64), given)
 
     def _put(self, slots: RowState, at: I64, weights: I64, put: Put) -> None:
         """Adds rows to the short sums of their slots, and to full ones where those are too short."""

@@ -1,0 +1,193 @@
+"""Windows over rows that were dealt to buckets whatever their keys: each then takes over those of its keys.
+
+     rows        bucket 0: k 3, j 1      bucket 1: k 4          whichever came
+     windows     bucket 0: k 3, j 1      bucket 1: k 4
+     taken over  bucket 0: k 7           bucket 1: j 1          by key, before any window closes
+
+Nothing of a row is hashed or copied to find its bucket; what changes hands is one slot for each window of
+each key. Sums are exact, so that no order of adding shows (ADR 4).
+
+Law: once taken over, every bucket has the windows that it would have, had its rows come by their keys.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from caesura.events.columns import taken
+from caesura.events.identity import Secret
+from caesura.kernels.hashing import I64
+from caesura.kernels.keys import KeyTable
+from caesura.kernels.memo import Memo
+from caesura.ops.aggregate.panes import PaneOperator, Panes
+from caesura.ops.aggregate.tumbling import Tumbling
+from caesura.ops.aggregate.tumbling_operator import TumblingOperator
+from caesura.plan import Operator
+from caesura.punctuation import MIN_TIME
+
+MANY_GROUPS = 4
+"""Groups are forgotten where there are so many times as many as were needed last."""
+FEW = 1024
+
+
+class DealtWindows(Protocol):
+    """The windows of rows of any key, beside an operator that has those of its own keys."""
+
+    @property
+    def count(self) -> int:
+        """How many slots there are to be taken over."""
+
+    def swap(self) -> None:
+        """Has the operator bring rows here, or, the second time, to its own windows again."""
+
+    def keys(self) -> pa.RecordBatch:
+        """The keys of all slots."""
+
+    def take_over(self, other: Any, rows: I64) -> None:
+        """Adds some slots of another bucket's to the operator's own."""
+
+    def clear(self) -> None:
+        """Lets all slots go."""
+
+
+class DealtSlots:
+    """The same for windows that do not overlap."""
+
+    def __init__(self, operator: TumblingOperator) -> None:
+        self._operator = operator
+        self._slots, self._memo = deepcopy(operator.slots), Memo()
+
+    @property
+    def count(self) -> int:
+        return self._slots.rows.size
+
+    def swap(self) -> None:
+        self._slots, self._memo = self._operator.swap(self._slots, self._memo)
+
+    def keys(self) -> pa.RecordBatch:
+        return self._slots.rows.payload.take(np.arange(self.count))
+
+    def take_over(self, other: DealtSlots, rows: I64) -> None:
+        self._operator.take_over(other._slots, rows)
+
+    def clear(self) -> None:
+        self._slots.clear()
+        self._memo.clear()
+
+
+class Placed(NamedTuple):
+    """Panes of a page whose points lie in cells."""
+
+    group: I64
+    pane: I64
+    cells: I64
+
+
+NOTHING = Placed(*[np.zeros(0, np.int64)] * 3)
+
+
+class LoosePanes(Panes):
+    """Panes that no window slides over: those of the last page in cells, others in slots."""
+
+    def __init__(self, node: Tumbling, secret: Secret) -> None:
+        super().__init__(node, secret)
+        self._cell_slots, self._held = deepcopy(self.slots), NOTHING
+        self._room = 0
+        """How many cells may have something."""
+
+    def _hang(self, fresh: I64) -> None:
+        return None
+
+    def _bring(self, group: I64, pane: I64, count: I64, cells: I64, values: list[pa.Array]) -> None:
+        if len(self._held.cells):  # of a page before it
+            self.slots.merge(self._slots_of(*self._held[:2]), self._cell_slots, self._held.cells)
+            self._cell_slots.empty(self._room)
+        self._held = Placed(group, pane, self._places.used.copy())
+        self._room = self._places.room
+        self._cell_slots.make_room(self._room)
+        self._cell_slots.add_counted(self._held.cells, count, cells, values)
+
+    @property
+    def count(self) -> int:
+        """How many panes there are."""
+        return len(self._held.cells) + self.slots.rows.size
+
+    def keys(self) -> pa.RecordBatch:
+        """The keys of all panes, those in cells first."""
+        rest = self.slots.rows.get("group")
+        owner = np.concatenate([self._held.group, rest]) if len(rest) else self._held.group
+        return self.groups.payload.take(owner)
+
+    def give(self, rows: I64, to: Panes) -> None:
+        """Adds some panes, named in order, to those elsewhere."""
+        placed = int(np.searchsorted(rows, len(self._held.cells)))
+        if placed:
+            group, pane, cells = (taken(column, rows[:placed]) for column in self._held)
+            to.take_over(self.groups, group, pane, self._cell_slots, cells)
+        if placed < len(rows):
+            rest = rows[placed:] - len(self._held.cells)
+            group, pane = (taken(self.slots.rows.get(name), rest) for name in ("group", "w"))
+            to.take_over(self.groups, group, pane, self.slots, rest)
+
+    def clear(self) -> None:
+        """Lets all panes go; groups stay, since their keys come again, unless most did not."""
+        many = self.groups.size > FEW + MANY_GROUPS * self.count
+        self._cell_slots.empty(self._room)
+        self._held, self._room = NOTHING, 0
+        if self.slots.rows.size:
+            self.slots.clear()
+            self._last[:, 0] = MIN_TIME
+        if many:
+            self.groups.compact(np.zeros(0, np.int64))
+            self._table = KeyTable()
+            self._memo.clear()
+            self._places.forget()
+            self._last, self._ends = self._last[:0], self._ends[:0]
+
+
+class DealtPanes:
+    """The same for windows that overlap."""
+
+    def __init__(self, operator: PaneOperator) -> None:
+        self._operator = operator
+        self._loose = LoosePanes(operator.node, operator.secret)
+        self._other: Panes = self._loose
+        """Those that the operator does not have now."""
+
+    @property
+    def count(self) -> int:
+        return self._loose.count
+
+    def swap(self) -> None:
+        self._other, self._operator.panes = self._operator.panes, self._other
+
+    def keys(self) -> pa.RecordBatch:
+        return self._loose.keys()
+
+    def take_over(self, other: DealtPanes, rows: I64) -> None:
+        other._loose.give(rows, self._operator.panes)
+
+    def clear(self) -> None:
+        self._loose.clear()
+
+
+def dealt_windows(operator: Operator) -> DealtWindows | None:
+    """Where an operator can put the windows of rows of any key; None where it cannot."""
+    if type(operator) is PaneOperator and operator.panes.slots.mergeable:
+        return DealtPanes(operator)
+    if type(operator) is TumblingOperator and operator.slots.mergeable:
+        return DealtSlots(operator)
+    return None
+
+
+def takes_dealt(node: Tumbling) -> bool:
+    """Whether rows may come in any bucket: none ends late or goes, and what they add up to merges."""
+    known = node.inputs[0].properties
+    bounded = known.points or known.max_duration is not None
+    if not (node.group and known.insert_only and bounded) or node.scattered or node.thrifty:
+        return False
+    return dealt_windows(node.operator()) is not None
