@@ -231,3 +231,20 @@ def test_a_time_is_written_the_same_whether_others_share_its_day_or_not(pattern,
     stamps = stamps if zone is None else stamps.cast(pa.timestamp("us", zone))
     alone = [written(stamps.slice(i, 1), fields(pattern))[0].as_py() for i in range(len(stamps))]
     assert written(stamps, fields(pattern)).to_pylist() == alone
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_times_of_one_day_are_written_as_those_of_many(missing: bool) -> None:
+    times = [dt.datetime(2024, 2, 29, hour) for hour in range(24)]
+    other = [*times[1:], None if missing else times[0]]
+    found = written(pa.array(other, pa.timestamp("us")), fields("yyyy-MM-dd")).to_pylist()
+    assert found == [None if time is None else "2024-02-29" for time in other]
+
+
+@pytest.mark.parametrize("value", [7, 2.5, "text", True, Decimal("1.50"), dt.datetime(2024, 1, 1)])
+def test_a_constant_under_a_condition_is_null_elsewhere(value: Any) -> None:
+    rows = pa.record_batch({"a": pa.array([1, None, 3, 4, 5] * 5)}).slice(3)
+    wanted = [value if a is not None and a > 3 else None for a in rows["a"].to_pylist()]
+    found = evaluate(when(col("a") > 3, lit(value)), rows)
+    assert found.to_pylist() == wanted and found.null_count == wanted.count(None)
+    found.validate(full=True)

@@ -168,8 +168,10 @@ class Page:
 
     def filter(self, mask: Mask) -> Page:
         """The rows where mask is true; the page itself when all are."""
-        count = len(self)
-        if SPARSE * np.count_nonzero(mask) < count:
+        count, passed = len(self), np.count_nonzero(mask)
+        if passed == count:
+            return self
+        if SPARSE * passed < count:
             return self.take(np.flatnonzero(mask))
         news = NO_ENDS if self.re_new is None else self.re_new
         rows, le, re = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64)
@@ -177,8 +179,6 @@ class Page:
         picked, retracts = pick_lifetimes(
             mask, frozen(self.le), frozen(self.re), frozen(news), rows, le, re, ends
         )
-        if picked == count:
-            return self
         rows = rows[:picked]
         tags = None if self.tags is None else self.tags.take(rows)
         payload = take_rows(self.payload, rows)

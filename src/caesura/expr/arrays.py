@@ -16,7 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from caesura.events.columns import words
 from caesura.events.grouping import repeats
+from caesura.events.types import is_words
 from caesura.plain_arrays import plain_array
 
 Numbers = tuple[Any, Any]
@@ -76,6 +78,19 @@ def exact_array(values: Sequence[Any], type: pa.DataType) -> pa.Array:
 def surely(condition: Any) -> Any:
     """The condition with false for null; the bitwise and is 20 times faster than fill_null."""
     return pc.and_kleene(condition, pc.is_valid(condition))
+
+
+def only_where(mask: pa.Array, value: pa.Scalar) -> pa.Array:
+    """One constant where a mask without nulls is true, and null elsewhere.
+
+    >>> only_where(pa.array([True, False, True])[1:], pa.scalar(7)).to_pylist()
+    [None, 7]
+    """
+    bits, first = mask.buffers()[1], mask.offset
+    if not is_words(value.type) or not value.is_valid or not len(mask):
+        return pc.if_else(mask, value, pa.scalar(None, value.type))
+    same = pa.py_buffer(np.full(first + len(mask), words(pa.repeat(value, 1))[0]))
+    return pa.Array.from_buffers(value.type, len(mask), [bits, same], -1, first)
 
 
 def keep_where(mask: Any, array: pa.Array) -> pa.Array:

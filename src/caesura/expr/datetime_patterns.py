@@ -85,6 +85,8 @@ def _of_units(local: pa.Array, pattern: Fields, unit: int) -> pa.Array | None:
     if REPEATED * (high - low) > len(there) or max(-low, high) * unit > 2**62:
         return None
     times = pa.array(np.arange(low, high + 1) * unit).view(_STAMP)
+    if low == high and nulls is False:
+        return pa.repeat(_of_fields(times, pattern)[0], len(ticks))
     return _of_fields(times, pattern).take(column(ticks // unit - low, nulls, pa.int64()))
 
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from caesura.events.nested import holds_map
 from caesura.events.order import in_key_order, ranks
-from caesura.expr.arrays import keep_where, repeat, surely
+from caesura.expr.arrays import keep_where, only_where, repeat, surely
 from caesura.expr.casts import cast_kernel
 from caesura.expr.nested import spread
 from caesura.expr.nodes import Apply, Case, Member
@@ -237,7 +237,11 @@ def _common(a: pa.DataType | None, b: pa.DataType | None) -> pa.DataType | None:
 def _first_true(*args: Datum) -> Datum:
     result = args[-1]
     for condition, value in zip(args[-3::-2], args[-2::-2], strict=True):
-        result = pc.if_else(surely(condition), value, result)
+        constant = isinstance(value, pa.Scalar) and isinstance(condition, pa.Array)
+        if constant and isinstance(result, pa.Scalar) and not result.is_valid:
+            result = only_where(surely(condition), value)
+        else:
+            result = pc.if_else(surely(condition), value, result)
     return result
 
 

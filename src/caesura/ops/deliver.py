@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.columns import Grown
+from caesura.events.columns import Grown, taken
 from caesura.events.deferred import Deferred, DeferredPage
 from caesura.events.item import Item
 from caesura.events.page import Page, take_rows
@@ -257,7 +257,7 @@ class Hold(Operator):
             if first:
                 final.append(page if len(rows) == len(page) else page.slice(0, len(rows)))
             elif len(rows):
-                final.append(page.inserts(rows, page.le[rows], page.re[rows]))
+                final.append(page.inserts(rows, taken(page.le, rows), taken(page.re, rows)))
             if len(rows) < len(page):
                 rest.append(page.slice(len(rows), len(page) - len(rows)) if first else page.filter(~ended))
         self.fresh = rest
