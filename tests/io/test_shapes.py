@@ -20,7 +20,7 @@ NO_KIND = "is of no known kind: not '+', '-', 'insert', 'retract'; nor, of an ed
 
 
 def lifetimes(shaped):
-    return list(zip(shaped.le.tolist(), shaped.re.tolist(), strict=True))
+    return list(zip(shaped.le.tolist(), shaped.page.re.tolist(), strict=True))
 
 
 def flawed(shaped):

@@ -152,7 +152,7 @@ def _judge(source: Source, raw: Raw, lag: int | None, judged: ReplayedSource) ->
     given = [(at, judged.writers.held(raw.lane, promise)) for at, promise in marks.patterns]
     patterns = [(at, pattern) for at, held in given for pattern in held]
     tops, ahead = judged.tops, source.policy.ahead(source.time)
-    times = zip(shaped.le.tolist(), shaped.re.tolist(), shaped.advance.tolist(), strict=True)
+    times = zip(shaped.le.tolist(), shaped.page.re.tolist(), shaped.advance.tolist(), strict=True)
     for i, (le, re, advance) in enumerate(times):
         while patterns and patterns[0][0] <= i:
             judged.punctuation.append(patterns.pop(0)[1])

@@ -40,9 +40,16 @@ def pick_lifetimes(
 ) -> tuple[int, int]:
     """The rows where the mask is true, with their lifetimes; gives how many, and how many are retracts.
 
-    All rows are written, the others over and over, so that there is no branch to guess.
+    An empty ``re`` says that they are points, whose ends are not wanted. All rows are
+    written, the others over and over, so that there is no branch to guess.
     """
     count = 0
+    if len(re) == 0:
+        for i in range(len(mask)):
+            rows[count] = i
+            o_le[count] = le[i]
+            count += mask[i]
+        return count, 0
     if len(re_new) == 0:
         for i in range(len(mask)):
             rows[count] = i
@@ -205,6 +212,15 @@ class Page:
         """Whether its columns are not gathered yet."""
         return False
 
+    @property
+    def endless(self) -> bool:
+        """Whether these are points whose ends nobody has asked for."""
+        return False
+
+    def times(self, *, ends: bool) -> tuple[I64, I64 | None]:
+        """The starts, and the ends where those are wanted."""
+        return self.le, self.re if ends else None
+
     def deferred_of(self, rows: I64) -> Deferred | None:
         """These rows without their columns, where those were not looked at yet."""
         return None
@@ -221,15 +237,18 @@ class Page:
         """All rows as inserts with the lifetimes that they have; nothing is copied."""
         return Page(self.le, self.re, self.payload)
 
-    def joined(self, some: Sequence[Page], le: I64, re: I64, re_new: I64 | None, tags: Tags | None) -> Page:
-        """One page with the rows of these, of which it is the first, and these lifetimes."""
+    def joined(
+        self, some: Sequence[Page], le: I64, re: I64 | None, re_new: I64 | None, tags: Tags | None
+    ) -> Page:
+        """One page with the rows of these, of which it is the first, and these lifetimes; points without."""
         waiting = sum(page.is_deferred for page in some)
-        if waiting == len(some) or (waiting and len(le) > SHORT):
+        if re is not None and (waiting == len(some) or (waiting and len(le) > SHORT)):
             from caesura.events.deferred import deferred_whole
 
             return deferred_whole(some, le, re, re_new, tags)
         whole = joined_batches([p.payload for p in some]) if len(self.schema) else empty_rows(len(le))
-        return Page(le, re, whole, re_new, self.settled, tags, any(p.partial for p in some))
+        rest = whole, re_new, self.settled, tags, any(p.partial for p in some)
+        return PointPage(le, None, *rest) if re is None else Page(le, re, *rest)
 
     def _part(self, le: I64, re: I64, payload: pa.RecordBatch, re_new: I64 | None, tags: Tags | None) -> Page:
         """A page of rows of this one, of the same kind."""
@@ -248,6 +267,76 @@ class Page:
             (le, re, None if new == NO_NEW_END else new, row)
             for le, re, new, row in zip(self.le.tolist(), self.re.tolist(), ends, payload, strict=True)
         ]
+
+
+class PointPage(Page):
+    """Points: each ends right behind its start. Their ends are made when somebody asks for them."""
+
+    def __init__(
+        self,
+        le: I64,
+        re: I64 | None,
+        payload: pa.RecordBatch,
+        re_new: I64 | None = None,
+        settled: bool = False,
+        tags: Tags | None = None,
+        partial: bool = False,
+    ) -> None:
+        own = {"le": le, "payload": payload, "re_new": re_new, "settled": settled, "tags": tags}
+        self.__dict__.update(own, partial=partial)
+        if re is not None:
+            self.__dict__["re"] = re
+
+    @cached_property
+    def re(self) -> I64:
+        ends: I64 = self.le + 1
+        return ends
+
+    @property
+    def endless(self) -> bool:
+        """Whether nobody has asked for their ends."""
+        return "re" not in self.__dict__ and self.re_new is None
+
+    def take(self, rows: I64) -> Page:
+        """These rows, in this order."""
+        if not self.endless:
+            return super().take(rows)
+        tags = None if self.tags is None else self.tags.take(rows)
+        return self._points(taken(self.le, rows), take_rows(self.payload, rows), tags)
+
+    def filter(self, mask: Mask) -> Page:
+        """The rows where mask is true; the page itself when all are."""
+        if not self.endless:
+            return super().filter(mask)
+        count, passed = len(self), np.count_nonzero(mask)
+        if passed == count:
+            return self
+        if SPARSE * passed < count:
+            return self.take(np.flatnonzero(mask))
+        rows, le = np.empty(count, np.int64), np.empty(count, np.int64)
+        none = frozen(NO_ENDS)
+        picked, _ = pick_lifetimes(mask, frozen(self.le), none, none, rows, le, NO_ENDS, NO_ENDS)
+        rows = rows[:picked]
+        tags = None if self.tags is None else self.tags.take(rows)
+        return self._points(le[:picked], take_rows(self.payload, rows), tags)
+
+    def slice(self, start: int, length: int) -> Page:
+        """Some of its rows, as they lie."""
+        if not self.endless:
+            return super().slice(start, length)
+        tags = None if self.tags is None else self.tags.slice(start, length)
+        return self._points(self.le[start : start + length], self.payload.slice(start, length), tags)
+
+    def as_inserts(self) -> Page:
+        """All rows as inserts with the lifetimes that they have; nothing is copied."""
+        return PointPage(self.le, None, self.payload) if self.endless else super().as_inserts()
+
+    def with_payload(self, payload: pa.RecordBatch) -> Page:
+        """The same events with other columns."""
+        return self._points(self.le, payload, self.tags) if self.endless else super().with_payload(payload)
+
+    def _points(self, le: I64, payload: pa.RecordBatch, tags: Tags | None) -> Page:
+        return PointPage(le, None, payload, None, self.settled, tags, self.partial)
 
 
 SPARSE = 8
@@ -290,7 +379,8 @@ def concat(pages: Iterable[Page], schema: pa.Schema) -> Page:
     if any(page.re_new is not None for page in some):
         kept = [np.full(len(p), NO_NEW_END, np.int64) if p.re_new is None else p.re_new for p in some]
         ends = np.concatenate(kept)
-    le, re = np.concatenate([p.le for p in some]), np.concatenate([p.re for p in some])
+    le = np.concatenate([p.le for p in some])
+    re = None if all(p.endless for p in some) else np.concatenate([p.re for p in some])
     tags = some[0].tags
     if tags is not None:
         tags = tags.join([p.tags for p in some[1:]], [len(p) for p in some])

@@ -145,7 +145,8 @@ def lattice(size: int, hop: int, offset: int = 0) -> Lattice:
 def whole_windows(le: I64, re: I64, re_new: I64, offset: int, every: int, window: I64, weight: I64) -> bool:
     """Whether every row comes or goes as a whole, inside one window: then that window, and 1 or -1.
 
-    An empty ``re_new`` means inserts only. Rows in the windows at the ends of time are not looked at.
+    An empty ``re_new`` means inserts only, an empty ``re`` means points. Rows in the windows at the ends of
+    time are not looked at.
     """
     low = 0
     high = 0
@@ -158,7 +159,7 @@ def whole_windows(le: I64, re: I64, re_new: I64, offset: int, every: int, window
             at = (t - offset) // every
             low = at * every + offset
             high = low + every
-        if re[i] > high:
+        if len(re) and re[i] > high:
             return False
         window[i] = at
         weight[i] = 1

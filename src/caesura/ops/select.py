@@ -22,7 +22,17 @@ from caesura.events.columns import empty_rows
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.events.rows import RowState
-from caesura.expr import Expr, attributes, col, compile_all, is_column, reads_time, shifted_column, type_of
+from caesura.expr import (
+    Expr,
+    attributes,
+    col,
+    compile_all,
+    is_column,
+    reads_end,
+    reads_time,
+    shifted_column,
+    type_of,
+)
 from caesura.ops.refused import OnError, Refused
 from caesura.ops.timed import refuse_moving_ends
 from caesura.plan import FeedbackRule, Node, Operator, Properties, Translation, definite
@@ -156,7 +166,7 @@ class Project(Operator):
         self._node = node
         schema = node.inputs[0].schema
         self._make = compile_all([expr for _, expr in node.columns], schema, time=node.time)
-
+        self._ends = any(reads_end(expr) for _, expr in node.columns)
         self._refused = Refused(schema, node.time) if node.on_error == "late" else None
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
@@ -165,7 +175,7 @@ class Project(Operator):
         return [self._made(*self._refused.attempt(page, self._columns))]
 
     def _columns(self, page: Page) -> list[pa.Array]:
-        return self._make(page.payload, page.le, page.re)
+        return self._make(page.payload, *page.times(ends=self._ends))
 
     def _made(self, page: Page, arrays: list[pa.Array]) -> Page:
         payload = (

@@ -29,6 +29,7 @@ from caesura.expr import (
     conjuncts,
     has_call,
     pattern_of,
+    reads_end,
     reads_time,
     type_of,
 )
@@ -172,23 +173,27 @@ class Filter(Operator):
         super().__init__()
         self._node = node
         schema = node.inputs[0].schema
-        self._test = compile_predicate(node.predicate, schema, time=node.time)
+        self._condition = compile_predicate(node.predicate, schema, time=node.time)
+        self._ends = reads_end(node.predicate)
         self._refused = Refused(schema, node.time) if node.on_error == "late" else None
         self._reached = MIN_TIME
         """Up to where all that passes was promised to be over because of several promises together."""
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
         if self._refused is None:
-            mask = self._test(page.payload, page.le, page.re)
+            mask = self._test(page)
         else:
-            page, mask = self._refused.attempt(page, lambda p: self._test(p.payload, p.le, p.re))
+            page, mask = self._refused.attempt(page, self._test)
         if self._node.keep:
             page = page.with_payload(page.payload.select(self._node.keep))
         return [page.filter(mask)]
 
     def masks(self, page: Page) -> Iterable[Mask]:
         """The mask of a page, alone; not where rows may be refused."""
-        return [self._test(page.payload, page.le, page.re)]
+        return [self._test(page)]
+
+    def _test(self, page: Page) -> Mask:
+        return self._condition(page.payload, *page.times(ends=self._ends))
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
         items = definite(self._node.carry(port, pattern))

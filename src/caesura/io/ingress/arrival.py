@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from caesura.errors import PlanError
 from caesura.events import Page
+from caesura.events.page import PointPage
 from caesura.io.ingress.policy import Policy, heartbeat
 from caesura.io.ingress.shape import Shape, Shaped
 from caesura.kernels.ticks import FIRST
@@ -51,21 +52,21 @@ class ArrivalShape(Shape):
     def _cut(self, batch: pa.RecordBatch, payload: pa.RecordBatch) -> Shaped:
         """Rows in front of the clock: they have no time yet."""
         none = np.full(batch.num_rows, FIRST)
-        return Shaped(none, none + 1, None, payload, None, none)
+        return Shaped(none, None, None, payload, None, none)
 
 
 def stamped(shaped: Shaped, clock: int) -> Shaped:
     """Rows as points at a reading of the clock."""
     assert clock > MIN_TIME, "rows came before the clock was read"
     at = np.full(len(shaped.le), clock)
-    return shaped._replace(le=at, re=at + 1, advance=at, span=(clock, clock))
+    return shaped._replace(le=at, re=None, advance=at, span=(clock, clock))
 
 
 def stamped_page(page: Page, clock: int) -> Page:
     """A page of such rows, at a reading of the clock."""
     assert clock > MIN_TIME, "rows came before the clock was read"
     at = np.full(len(page), clock)
-    return Page(at, at + 1, page.payload)
+    return PointPage(at, None, page.payload)
 
 
 @dataclass(frozen=True)

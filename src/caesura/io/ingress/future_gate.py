@@ -64,7 +64,7 @@ class FutureGate:
         judged = self.bound.judge(times, recent, self.clock)
         if not judged.ahead.any():
             return shaped._replace(advance=judged.advance, span=None), offsets
-        page = Page(shaped.le, shaped.re, shaped.payload, shaped.re_new)
+        page = shaped.page
         self.note(lane, page, times, judged, offsets)
         rows = np.flatnonzero(~judged.ahead)
         good = page.take(rows)

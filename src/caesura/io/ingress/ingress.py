@@ -185,7 +185,7 @@ class SourceIngress(Ingress):
             shaped, offsets = self.future.admit(lane, shaped, offsets)
         if len(shaped.le) == 0:
             return
-        page = Page(shaped.le, shaped.re, shaped.payload, shaped.re_new)
+        page = shaped.page
         floor = max(lane.promised, self.bound)
         late = self.lanes.late(lane, page, shaped.advance, floor, shaped.span, within=shaped.behind)
         bounds = self.lanes.bounds(lane, shaped.advance) if late else NOTHING

@@ -35,7 +35,7 @@ class Refusals:
     def flawed(self, lane: Lane, shaped: Shaped, offsets: I64) -> tuple[Shaped, I64]:
         assert shaped.flaw is not None
         bad = np.flatnonzero(shaped.flaw)
-        page = Page(shaped.le, shaped.re, shaped.payload, shaped.re_new)
+        page = shaped.page
         reasons = pa.array(REASONS).take(pa.array(shaped.flaw[bad]))
         self.table.add(page.take(bad), reasons, lane=lane.number, offsets=offsets[bad])
         rows = np.flatnonzero(shaped.flaw == 0)

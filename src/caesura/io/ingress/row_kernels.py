@@ -134,18 +134,16 @@ def find_flaws(codes: I8, le: I64, re: I64, new: I64, re_new: I64, flaw: I8, edg
 
 
 @kernel
-def end_points(le: I64, re: I64) -> tuple[int, int, int]:
-    """Ends every point right behind its start; gives the first start, the last, and how often they fall."""
+def span_points(le: I64) -> tuple[int, int, int]:
+    """The first start of points, the last, and how often they fall."""
     if len(le) == 0:
         return MIN_TIME, MIN_TIME, 0
     first = le[0]
     last = first
     falls = 0
-    re[0] = first + 1
     for i in range(1, len(le)):
         first = min(first, le[i])
         last = max(last, le[i])
-        re[i] = le[i] + 1
         falls += le[i] < le[i - 1]
     return first, last, falls
 

@@ -23,6 +23,7 @@ import pyarrow as pa
 from caesura.errors import PlanError, closest
 from caesura.events.columns import empty_rows, raw_parts
 from caesura.events.nested import validity
+from caesura.events.page import Page, PointPage
 from caesura.events.types import plain_type
 from caesura.io.ingress import row_kernels
 from caesura.io.ingress.clock import check_time, stream_time, to_ticks
@@ -58,7 +59,8 @@ class Shaped(NamedTuple):
     """Rows with lifetimes; ``flaw`` says what is wrong with each (0: nothing), None if all are sound."""
 
     le: I64
-    re: I64
+    re: I64 | None
+    """None for points."""
     re_new: I64 | None
     payload: pa.RecordBatch
     flaw: np.ndarray[tuple[int], np.dtype[np.int8]] | None
@@ -79,7 +81,15 @@ class Shaped(NamedTuple):
         re_new = None if self.re_new is None else self.re_new[some]
         flaw = None if self.flaw is None else self.flaw[some]
         payload = self.payload.slice(begin, end - begin)
-        return Shaped(self.le[some], self.re[some], re_new, payload, flaw, self.advance[some])
+        re = None if self.re is None else self.re[some]
+        return Shaped(self.le[some], re, re_new, payload, flaw, self.advance[some])
+
+    @property
+    def page(self) -> Page:
+        """The rows as a page."""
+        if self.re is None:
+            return PointPage(self.le, None, self.payload, self.re_new)
+        return Page(self.le, self.re, self.payload, self.re_new)
 
     def reasons(self, rows: I64) -> list[str]:
         """Why these rows make no event."""
@@ -278,12 +288,11 @@ def _codes(column: pa.Array, form: str) -> row_kernels.I8:
 
 def _points(le: I64, payload: pa.RecordBatch) -> Shaped:
     """Points; the first tick stands for none, and the last cannot end."""
-    re = np.empty(len(le), np.int64)
-    first, last, falls = row_kernels.end_points(frozen(le), re)
+    first, last, falls = row_kernels.span_points(frozen(le))
     if first > MIN_TIME and last < INFINITY:
-        return Shaped(le, re, None, payload, None, le, (int(first), int(last)), None if falls else 0)
+        return Shaped(le, None, None, payload, None, le, (int(first), int(last)), None if falls else 0)
     flaw = _flaws(len(le), (row_kernels.NO_TIME, (le == MIN_TIME) | (le == INFINITY)))
-    return Shaped(le, re, None, payload, flaw, le)
+    return Shaped(le, None, None, payload, flaw, le)
 
 
 def _flaws(count: int, *found: tuple[int, Mask]) -> np.ndarray[tuple[int], np.dtype[np.int8]] | None:

@@ -150,7 +150,7 @@ class AliveOperator(Operator):
             page = page.take(np.argsort(page.le, kind="stable"))
         keys = plain_zeros(page.payload.select(self._keys))
         groups = self.slots.of_page(keys, self.secret)
-        values = [make(page.payload, page.le, page.re) for make in self.slots.makers]
+        values = self.slots.values_of(page)
         items = self._taken(page, groups, values, keys)
         points, results = self._by_slot
         if points.crowded or results.crowded:

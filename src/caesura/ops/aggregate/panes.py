@@ -391,7 +391,7 @@ class PaneOperator(TumblingOperator):
     def page(self, port: int, page: Page) -> Iterable[Item]:
         if self.speculate != "watermark":
             return super().page(port, page)
-        values = [make(page.payload, page.le, page.re) for make in self.panes.slots.makers]
+        values = self.panes.slots.values_of(page)
         group = self.panes.add(plain_zeros(page.payload.select(self._keys)), values, page.le)
         if self.watched:
             self._look_ahead(each_once(group))

@@ -14,10 +14,10 @@ import pyarrow as pa
 from caesura.events.columns import taken
 from caesura.events.grouping import grouped
 from caesura.events.identity import Secret, identity
-from caesura.events.page import take_rows, take_values
+from caesura.events.page import Page, take_rows, take_values
 from caesura.events.rows import RowState
 from caesura.expr import Expr, compile_expr, type_of
-from caesura.expr.rewrite import is_column
+from caesura.expr.rewrite import is_column, reads_end
 from caesura.kernels.hashing import I64, U64, Mask
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights, add_weights_to_both, distinct, in_stretches
@@ -71,6 +71,8 @@ class Slots:
         self._values: dict[object, int] = {}
         self._types: list[pa.DataType] = []
         self.makers: list[Any] = []
+        self._ends = False
+        """Whether a value is made of the ends of rows."""
         self.plain_values: list[str | None] = []
         """The column that each maker gives as it is; None where it computes something."""
         self.states_of: dict[Accumulator, State] = {}
@@ -105,6 +107,7 @@ class Slots:
         if place == len(self.makers):
             make = compile_expr(value, self.schema, time=self.time)
             self.makers.append(_timed(make) if state.timed else make)
+            self._ends = self._ends or reads_end(value)
             self.plain_values.append(None if state.timed else is_column(value))
             self._types.append(pa.struct([("le", pa.int64()), ("v", t)]) if state.timed else t)
         if (state.name, value.key) not in self._parts:
@@ -112,6 +115,11 @@ class Slots:
             self._parts[state.name, value.key] = place, part
             self.states_of[part] = state
         return self._parts[state.name, value.key][1]
+
+    def values_of(self, page: Page) -> list[pa.Array]:
+        """The columns of values of a page's rows."""
+        times = page.times(ends=self._ends)
+        return [make(page.payload, *times) for make in self.makers]
 
     def place(self, aggregate: Aggregate) -> int:
         """Which of the value columns an aggregate with a value reads."""
@@ -314,7 +322,7 @@ class Slots:
 def _timed(make: Any) -> Any:
     """Values with the starts of their events."""
 
-    def made(payload: pa.RecordBatch, le: I64, re: I64) -> pa.Array:
+    def made(payload: pa.RecordBatch, le: I64, re: I64 | None) -> pa.Array:
         return pa.StructArray.from_arrays([pa.array(le), make(payload, le, re)], ["le", "v"])
 
     return made

@@ -148,7 +148,7 @@ class TotalsOperator(Operator):
     def page(self, port: int, page: Page) -> Iterable[Item]:
         change = deltas(page)
         keys = plain_zeros(page.payload.select(self._keys))
-        values = [make(page.payload, page.le, page.re) for make in self.slots.makers]
+        values = self.slots.values_of(page)
         at = self.slots.of_keys(keys, self.secret, self._opened)
         spread = at[change.rows]
         rows = self.slots.rows

@@ -70,11 +70,12 @@ class TumblingOperator(Operator):
         if self.speculate == "passed" and len(page):
             self._latest = max(self._latest, int(page.le.max()))
         keys = plain_zeros(page.payload.select(self._keys))
-        values = [make(page.payload, page.le, page.re) for make in self.slots.makers]
+        values = self.slots.values_of(page)
         if self.node.size == self.node.every:
             window, weight = np.empty(len(page), np.int64), np.empty(len(page), np.int64)
             news = NONE if page.re_new is None else page.re_new
-            if whole_windows(page.le, page.re, news, self.grid.offset, self.grid.hop, window, weight):
+            ends = NONE if page.endless else page.re
+            if whole_windows(page.le, ends, news, self.grid.offset, self.grid.hop, window, weight):
                 return self._came(self._add(keys, values, window, None, weight))
         bound = self._bound(keys)
         first, last, weight = self._changed(page, bound)

@@ -160,7 +160,7 @@ class Mapper:
 
     def _sound_rows(self, lane: int, shaped: Shaped, offsets: I64) -> tuple[Page, I64]:
         """The rows that make events, and how far each says that time has come."""
-        page = Page(shaped.le, shaped.re, shaped.payload, shaped.re_new)
+        page = shaped.page
         sound = _sound(shaped)
         if not sound.all():
             assert shaped.flaw is not None

@@ -17,7 +17,7 @@ from caesura.events import Page
 from caesura.events.columns import from_words, words
 from caesura.events.identity import Secret, identity
 from caesura.events.nested import NO_MASK, validity
-from caesura.events.page import take_rows
+from caesura.events.page import PointPage, take_rows
 from caesura.kernels.dividing import RowsByBucket, divided
 from caesura.kernels.hashing import I64
 from caesura.plan.cut import EVENTS, EVERYWHERE, Exchange
@@ -76,7 +76,7 @@ def _picked(
     part = divided(keys, validity(column), page.le, page.re, secret.start[0], buckets, number)
     if len(part.rows) in (0, len(page)):
         return page if len(part.rows) else None
-    if type(page) is not Page or page.re_new is not None or page.tags is not None:
+    if type(page) not in (Page, PointPage) or page.re_new is not None or page.tags is not None:
         return page.take(part.rows)
     if column.type != pa.int64() or column.null_count:
         payload = take_rows(page.payload, part.rows)
