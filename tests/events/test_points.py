@@ -49,9 +49,9 @@ DONE: dict[str, Callable[[Page], Page]] = {
 @pytest.mark.parametrize("asked", [False, True])
 def test_whatever_is_done_with_points_gives_the_same_with_their_ends(what: str, asked: bool) -> None:
     late, whole = drawn(1)
-    assert late.endless and not whole.endless
+    assert late.lazy_ends and not whole.lazy_ends
     if asked:
-        assert late.re.tolist() == whole.re.tolist() and not late.endless
+        assert late.re.tolist() == whole.re.tolist() and not late.lazy_ends
     found, wanted = DONE[what](late), DONE[what](whole)
     assert found.rows() == wanted.rows()
     assert (found.settled, found.partial) == (wanted.settled, wanted.partial)
@@ -62,7 +62,7 @@ def test_pages_of_points_are_one_page_of_points(last: int) -> None:
     pairs = [drawn(seed) for seed in range(3)]
     pages = [late for late, _ in pairs[:2]] + [pairs[2][last]]
     whole = concat(pages, pages[0].schema)
-    assert whole.endless == (last == 0)
+    assert whole.lazy_ends == (last == 0)
     assert whole.rows() == concat([page for _, page in pairs], pages[0].schema).rows()
 
 

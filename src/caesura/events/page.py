@@ -213,7 +213,7 @@ class Page:
         return False
 
     @property
-    def endless(self) -> bool:
+    def lazy_ends(self) -> bool:
         """Whether these are points whose ends nobody has asked for."""
         return False
 
@@ -293,20 +293,20 @@ class PointPage(Page):
         return ends
 
     @property
-    def endless(self) -> bool:
+    def lazy_ends(self) -> bool:
         """Whether nobody has asked for their ends."""
         return "re" not in self.__dict__ and self.re_new is None
 
     def take(self, rows: I64) -> Page:
         """These rows, in this order."""
-        if not self.endless:
+        if not self.lazy_ends:
             return super().take(rows)
         tags = None if self.tags is None else self.tags.take(rows)
         return self._points(taken(self.le, rows), take_rows(self.payload, rows), tags)
 
     def filter(self, mask: Mask) -> Page:
         """The rows where mask is true; the page itself when all are."""
-        if not self.endless:
+        if not self.lazy_ends:
             return super().filter(mask)
         count, passed = len(self), np.count_nonzero(mask)
         if passed == count:
@@ -322,18 +322,18 @@ class PointPage(Page):
 
     def slice(self, start: int, length: int) -> Page:
         """Some of its rows, as they lie."""
-        if not self.endless:
+        if not self.lazy_ends:
             return super().slice(start, length)
         tags = None if self.tags is None else self.tags.slice(start, length)
         return self._points(self.le[start : start + length], self.payload.slice(start, length), tags)
 
     def as_inserts(self) -> Page:
         """All rows as inserts with the lifetimes that they have; nothing is copied."""
-        return PointPage(self.le, None, self.payload) if self.endless else super().as_inserts()
+        return PointPage(self.le, None, self.payload) if self.lazy_ends else super().as_inserts()
 
     def with_payload(self, payload: pa.RecordBatch) -> Page:
         """The same events with other columns."""
-        return self._points(self.le, payload, self.tags) if self.endless else super().with_payload(payload)
+        return self._points(self.le, payload, self.tags) if self.lazy_ends else super().with_payload(payload)
 
     def _points(self, le: I64, payload: pa.RecordBatch, tags: Tags | None) -> Page:
         return PointPage(le, None, payload, None, self.settled, tags, self.partial)
@@ -380,7 +380,7 @@ def concat(pages: Iterable[Page], schema: pa.Schema) -> Page:
         kept = [np.full(len(p), NO_NEW_END, np.int64) if p.re_new is None else p.re_new for p in some]
         ends = np.concatenate(kept)
     le = np.concatenate([p.le for p in some])
-    re = None if all(p.endless for p in some) else np.concatenate([p.re for p in some])
+    re = None if all(p.lazy_ends for p in some) else np.concatenate([p.re for p in some])
     tags = some[0].tags
     if tags is not None:
         tags = tags.join([p.tags for p in some[1:]], [len(p) for p in some])

@@ -83,7 +83,6 @@ class Panes:
         self._places, self._unplaced = Places(), 0
         """Places for the points of a page, and for how many pages they are not used."""
         self._cells: I64 = NO_ROWS
-        self._ones: I64 = np.ones(0, np.int64)
         self._ahead, self._behind = Grown(np.int64), Grown(np.int64)
         self._ends: I64 = np.zeros((0, 3), np.int64)
         self._last: I64 = np.zeros((0, 2), np.int64)
@@ -112,7 +111,7 @@ class Panes:
             slots = np.empty(count, np.int64)
             slots[order] = self._found(owner[order], pane[:count][order])
             slide.settle_slots(at, slots, group, self._last)
-        self.slots.add(at, self._once(len(le)), values)
+        self.slots.add(at, self.slots.ones(len(le)), values)
         self.slots.rows.touch(at)
         return group
 
@@ -157,12 +156,6 @@ class Panes:
             at[missed] = self._found(group[missed], pane[missed])
             self._last[group] = np.column_stack((pane, at))
         return at
-
-    def _once(self, count: int) -> I64:
-        """So many ones: how often each point is added."""
-        if count > len(self._ones):
-            self._ones = np.ones(count, np.int64)
-        return self._ones[:count]
 
     def _grouped(self, keys: pa.RecordBatch) -> I64:
         """The groups of these keys; one whose panes had all gone comes back."""

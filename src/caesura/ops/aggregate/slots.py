@@ -217,11 +217,12 @@ class Slots:
             else:
                 rest.append((place, part))
         if rest:
-            at, ones, values = self._in_order(at, self._once(len(at)), values)
+            at, ones, values = self._in_order(at, self.ones(len(at)), values)
             for place, part in rest:
                 part.add(self.rows, at, ones, values[place])
 
-    def _once(self, count: int) -> I64:
+    def ones(self, count: int) -> I64:
+        """So many weights of one: each value is added once."""
         if count > len(self._ones):
             self._ones = np.ones(count, np.int64)
         return self._ones[:count]

@@ -74,7 +74,7 @@ class TumblingOperator(Operator):
         if self.node.size == self.node.every:
             window, weight = np.empty(len(page), np.int64), np.empty(len(page), np.int64)
             news = NONE if page.re_new is None else page.re_new
-            ends = NONE if page.endless else page.re
+            ends = NONE if page.lazy_ends else page.re
             if whole_windows(page.le, ends, news, self.grid.offset, self.grid.hop, window, weight):
                 return self._came(self._add(keys, values, window, None, weight))
         bound = self._bound(keys)
