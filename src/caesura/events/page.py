@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -364,8 +364,13 @@ def take_values(column: pa.Array, rows: I64) -> pa.Array:
 def empty_page(schema: pa.Schema) -> Page:
     """A page with no rows."""
     nothing = np.zeros(0, np.int64)
-    batch = pa.RecordBatch.from_arrays([pa.array([], f.type) for f in schema], schema=schema)
+    batch = pa.RecordBatch.from_arrays(list(map(_no_values, schema.types)), schema=schema)
     return Page(nothing, nothing, batch if len(schema) else empty_rows(0))
+
+
+@cache
+def _no_values(t: pa.DataType) -> pa.Array:
+    return pa.array([], t)
 
 
 def concat(pages: Iterable[Page], schema: pa.Schema) -> Page:

@@ -82,21 +82,22 @@ def check_type(name: str, t: pa.DataType) -> None:
 
 def check_schema(schema: pa.Schema) -> pa.Schema:
     """Refuses schemas with unsupported types, doubled names, or names that the engine keeps."""
-    for field in schema:
-        check_type(field.name, field.type)
-        if field.name in RESERVED:
+    names = schema.names
+    for name, type in zip(names, schema.types, strict=True):
+        check_type(name, type)
+        if name in RESERVED:
             raise PlanError(
-                f"a payload column may not be called '{field.name}': that name is the engine's own.",
-                remedy=f"Give it another name: rename={{'{field.name}': '{field.name}_'}} where it is read, "
+                f"a payload column may not be called '{name}': that name is the engine's own.",
+                remedy=f"Give it another name: rename={{'{name}': '{name}_'}} where it is read, "
                 "or a new one in select.",
             )
-    if len(set(schema.names)) != len(schema.names):
-        doubled = sorted({n for n in schema.names if schema.names.count(n) > 1})
+    if len(set(names)) != len(names):
+        doubled = sorted({n for n in names if names.count(n) > 1})
         raise PlanError(
             f"column names must differ; doubled: {', '.join(doubled)}.",
             remedy="Rename one of each pair with select or alias.",
         )
-    return schema.remove_metadata()
+    return schema if schema.metadata is None else schema.remove_metadata()
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:

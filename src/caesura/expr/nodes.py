@@ -14,7 +14,7 @@ import datetime as dt
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, fields
 from decimal import Decimal
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -38,8 +38,7 @@ class Expr(Operators, ValueMethods, TextMethods, PieceMethods, SetMethods, Neste
     @cached_property
     def key(self) -> Hashable:
         """A hashable stand-in that is equal exactly for structurally equal expressions."""
-        parts = (_key_of(getattr(self, f.name)) for f in fields(self))  # type: ignore[arg-type]
-        return (type(self).__name__, *parts)
+        return (type(self).__name__, *[_key_of(getattr(self, name)) for name in _names(type(self))])
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -516,7 +515,15 @@ def plain_text(where: str, value: object) -> str:
     )
 
 
+@cache
+def _names(kind: type[Expr]) -> tuple[str, ...]:
+    """The fields of expressions of a class."""
+    return tuple(f.name for f in fields(kind))  # type: ignore[arg-type]
+
+
 def _key_of(part: object) -> Hashable:
+    if type(part) is str:
+        return ("str", repr(part))
     match part:
         case Expr():
             return part.key

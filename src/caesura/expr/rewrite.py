@@ -21,6 +21,8 @@ from caesura.expr.nodes import start as start
 
 def children(expr: Expr) -> tuple[Expr, ...]:
     """The direct sub-expressions, in evaluation order."""
+    if type(expr) is Column:  # most are
+        return ()
     match expr:
         case Apply() | Call():
             return expr.args

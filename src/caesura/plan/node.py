@@ -114,9 +114,9 @@ class Node:
 
     def _reach_into_structs(self) -> None:
         """Dotted names in the step's expressions, as fields of the inputs' columns."""
-        columns = {field.name: field.type for node in self.inputs for field in node.schema}
-        if not any(map(pa.types.is_nested, columns.values())):
+        if not any(pa.types.is_nested(t) for node in self.inputs for t in node.schema.types):
             return
+        columns = {field.name: field.type for node in self.inputs for field in node.schema}
         for f in dataclasses.fields(self):
             given = getattr(self, f.name)
             reached = with_paths(given, columns)
@@ -380,11 +380,12 @@ def canonical(value: Any) -> str:
     """A text that is equal for equal parameters."""
     if type(value) in PLAIN:
         return repr(value)
-    key = getattr(value, "key", None)
-    if key is not None and not callable(key):
-        return str(key)
+    if type(value) is not tuple:  # the most frequent, which has no key
+        key = getattr(value, "key", None)
+        if key is not None and not callable(key):
+            return str(key)
     if isinstance(value, (tuple, list)):
-        return "(" + ",".join(canonical(v) for v in value) + ")"
+        return "(" + ",".join([canonical(v) for v in value]) + ")"
     if isinstance(value, dict):
         return "{" + ",".join(f"{k}:{canonical(v)}" for k, v in value.items()) + "}"
     if isinstance(value, (set, frozenset)):
@@ -457,5 +458,7 @@ def _alike(a: Node, b: Node) -> bool:
 def alike_for(new: Node, old: Node, columns: Collection[str]) -> bool:
     """Whether a step says the same of its rows as another, to somebody who reads these columns."""
     here, there = new.schema, old.schema
-    same = all(n in here.names and here.field(n).equals(there.field(n)) for n in columns)
+    same = here.equals(there) or (
+        all(n in here.names and here.field(n).equals(there.field(n)) for n in columns)
+    )
     return same and new.properties == old.properties and new.time == old.time

@@ -89,6 +89,7 @@ class SchemaMapping:
     def down(self, pattern: Pattern) -> Pattern | None:
         """The pattern over the output that means the same; of several images the first is constrained."""
         constraints: dict[str, Values] = {}
+        same = True
         for attribute, values in pattern.items():
             found = next(((out, i) for out, i in self.images if i.attribute == attribute), None)
             if found is None:
@@ -98,7 +99,8 @@ class SchemaMapping:
             if below is None:
                 return None
             constraints[output] = below
-        return Pattern(**constraints)
+            same = same and output == attribute and below is values
+        return pattern if same else Pattern(**constraints)
 
     def up(self, pattern: Pattern) -> Pattern | None:
         """The pattern over the input that means the same; two outputs of one input both constrain it."""

@@ -41,6 +41,7 @@ class Assembly:
         self.feeders: list[Callable[[], bool]] = []
         """Lets each running query whose publication is read here take a step."""
         self.loops: list[Loop] = []
+        self._labels: set[str] = set()
         nodes = list(walk(*outputs.values()))
         refuse_observed_twice(nodes)
         for node in nodes:
@@ -74,10 +75,10 @@ class Assembly:
 
     def _label(self, step: str) -> str:
         """The name of a step in this query, with a number where others have it too."""
-        taken = {cell.label for cell in self.graph.cells}
         label, number = step, 2
-        while label in taken:
+        while label in self._labels:
             label, number = f"{step}-{number}", number + 1
+        self._labels.add(label)
         return label
 
     def fed_by(self, label: str) -> Cell:
