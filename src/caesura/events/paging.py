@@ -13,7 +13,6 @@ address space of the process is limited, mapping would count, so the file is rea
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import tempfile
@@ -150,9 +149,7 @@ def memory_size(given: int | str) -> int:
 
 def memory_limit() -> int | None:
     """The bytes that this process, or the group of processes it is confined with, may take; None for all."""
-    limits = [int(text) for text in map(_content, _present(_content(GROUPS))) if text.isdigit()]
-    own = address_limit()
-    limits += [] if own is None else [own]
+    limits = [limit for limit in (*_of_groups(int(monotonic())), address_limit()) if limit is not None]
     least = min((limit for limit in limits if limit < UNLIMITED), default=None)
     return least if least is None or STATUS.is_file() else None
 
@@ -165,6 +162,12 @@ FULL = 0.9
 """The share of its limit that a process may take before it stops by itself."""
 BETWEEN_LOOKS = 0.001
 """Seconds; to look takes less than a tenth of that."""
+
+
+@lru_cache(maxsize=1)
+def _of_groups(second: int) -> tuple[int, ...]:
+    """The limits of the groups that this process is in; many small queries ask once a second."""
+    return tuple(int(text) for text in map(_content, _present(_content(GROUPS))) if text.isdigit())
 
 
 @lru_cache(maxsize=1)
@@ -230,12 +233,7 @@ def memory_taken() -> int:
 
 
 def _content(file: str) -> str:
-    """What a file of the system says; every query reads some, and `open` would take four times as long."""
     try:
-        at = os.open(file, os.O_RDONLY)
+        return Path(file).read_text().strip()
     except FileNotFoundError:
         return ""
-    try:
-        return b"".join(iter(lambda: os.read(at, 4096), b"")).decode().strip()
-    finally:
-        os.close(at)

@@ -38,7 +38,8 @@ class Expr(Operators, ValueMethods, TextMethods, PieceMethods, SetMethods, Neste
     @cached_property
     def key(self) -> Hashable:
         """A hashable stand-in that is equal exactly for structurally equal expressions."""
-        return (type(self).__name__, *[_key_of(getattr(self, name)) for name in _names(type(self))])
+        kind = type(self)
+        return (kind.__name__, *[_key_of(getattr(self, n)) for n in _names(kind)])  # type: ignore[arg-type]
 
     def __hash__(self) -> int:
         return hash(self.key)
