@@ -83,7 +83,7 @@ def test_who_does_not_know_the_seal_has_nothing_stepped(sibling: Any, tmp_path: 
 
 def test_a_question_cannot_be_asked_twice() -> None:
     first, second = sealed.new_challenge(), sealed.new_challenge()
-    signed = sealed.sign(SEAL, first, sealed.ASK, b"body")
+    signed = b"".join(sealed.sign(SEAL, first, sealed.ASK, [b"body"]))
     assert sealed.checked(SEAL, first, sealed.ASK, signed) == b"body"
     assert sealed.checked(SEAL, second, sealed.ASK, signed) is None
     assert sealed.checked(SEAL, first, sealed.ANSWER, signed) is None

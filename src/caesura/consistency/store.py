@@ -138,11 +138,9 @@ class Store(Sink):
 
     def write_view(self, view: str, file: str, table: pa.Table, generation: int = 1) -> Written:
         """Writes a part of a view; it counts when a manifest names it."""
-        import pyarrow.parquet as pq
+        from caesura.io.sinks.parquet_bytes import parquet_bytes
 
-        sink = pa.BufferOutputStream()
-        pq.write_table(table, sink)
-        data = sink.getvalue().to_pybytes()
+        data = parquet_bytes(table)
         (self.folder_of(generation) / view / file).put(data)
         return Written(file, table.num_rows, len(data), hashlib.sha256(data).hexdigest())
 

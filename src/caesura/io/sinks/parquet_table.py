@@ -23,6 +23,7 @@ from caesura.io.places import Place
 from caesura.io.places.json_files import read_json
 from caesura.io.sinks.current import NetChange, TableLayout
 from caesura.io.sinks.keyed import KeyedSink
+from caesura.io.sinks.parquet_bytes import parquet_bytes
 from caesura.io.sinks.partitions import check_partition, partitions, with_partition
 from caesura.io.sinks.replaced import ReplacedKeys
 from caesura.plan import Node
@@ -123,9 +124,7 @@ class ParquetTable:
         for number, part in enumerate(partitions(rows, self._partition_by) if rows.num_rows else ()):
             name = f"{made.number:08d}-{made.fence}-{number}.parquet"
             file = f"{part.folder}/{name}" if part.folder else name
-            data = pa.BufferOutputStream()
-            pq.write_table(part.rows, data)
-            (self.place / file).put(data.getvalue().to_pybytes())
+            (self.place / file).put(parquet_bytes(part.rows))
             yield self._held(file, part.rows)
 
     def _held(self, file: str, rows: pa.Table) -> HeldFile:

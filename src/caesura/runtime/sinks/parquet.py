@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from caesura.errors import StreamError
 from caesura.io.places import Place
 from caesura.io.sinks.commits import COMMIT_FORMAT, generation_folder, generation_numbers, read_commit
+from caesura.io.sinks.parquet_bytes import parquet_bytes
 from caesura.io.sinks.partitions import check_partition, partitions, with_partition
 from caesura.io.sinks.protocol import LATE, Part, TableSink
 from caesura.io.sinks.rows import row_schema
@@ -45,9 +46,7 @@ class ParquetWriter:
         return [self._put(folder, f"{part.folder}/{name}", part.rows) for part in parts]
 
     def _put(self, folder: str, file: str, table: pa.Table) -> Part:
-        sink = pa.BufferOutputStream()
-        pq.write_table(table, sink)
-        data = sink.getvalue().to_pybytes()
+        data = parquet_bytes(table)
         (Place.of(self.path) / folder / file).put(data)
         return Part(folder, file, table.num_rows, len(data), hashlib.sha256(data).hexdigest())
 

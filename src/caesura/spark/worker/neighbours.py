@@ -48,7 +48,7 @@ class Worked:
     suppressed: list[tuple[str, str]]
     """By step, what is kept back after a withdrawal."""
 
-    def packed(self) -> bytes:
+    def packed(self) -> list[bytes]:
         patterns = [patterns_to_json(self.ignored), patterns_to_json(self.wanted)]
         about = [self.stamp, *patterns, self.reached, self.suppressed]
         heads, bodies = _apart(self.rows)
@@ -56,7 +56,7 @@ class Worked:
         return sealed.packed([about, heads, names], [*bodies, *(self.chunks[name] for name in names)])
 
     @staticmethod
-    def unpacked(data: bytes) -> Worked:
+    def unpacked(data: bytes | memoryview) -> Worked:
         ((stamp, *some, reached, suppressed), heads, names), bodies = sealed.unpacked(data)
         ignored, wanted = map(patterns_from_json, some)
         chunks = dict(zip(names, bodies[len(heads) :], strict=True))
@@ -97,11 +97,11 @@ def _asked(
 ) -> Worked | None:
     if not sealed.same_user(sibling):
         return None
-    seal, challenge = _SEALS[place[0]], sealed.receive(sibling)
+    seal, challenge = _SEALS[place[0]], bytes(sealed.receive(sibling))
     heads, bodies = _apart(rows)
     question = sealed.packed([place, stamp, closes, saving, heads], bodies)
     sealed.send(sibling, place[0].encode())
-    sealed.send(sibling, sealed.sign(seal, challenge, sealed.ASK, question))
+    sealed.send(sibling, *sealed.sign(seal, challenge, sealed.ASK, question))
     answer = sealed.checked(seal, challenge, sealed.ANSWER, sealed.receive(sibling))
     return Worked.unpacked(answer) if answer else None
 
@@ -166,8 +166,8 @@ def _answer(visitor: socket.socket, step: Step) -> None:
         if _SEALS.get(query) != seal:
             return
         worked = step((query, stage, bucket), stamp, _together(heads, bodies), closes, saving)
-        answer = b"" if worked is None else worked.packed()
-        sealed.send(visitor, sealed.sign(seal, challenge, sealed.ANSWER, answer))
+        answer = [] if worked is None else worked.packed()
+        sealed.send(visitor, *sealed.sign(seal, challenge, sealed.ANSWER, answer))
 
 
 def _apart(rows: list[Row]) -> tuple[list[Any], list[bytes | None]]:

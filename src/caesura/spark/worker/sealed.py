@@ -6,7 +6,7 @@ message that does not prove itself is none. The folder in which they meet must b
 others.
 
 >>> seal, challenge = b"s" * 32, new_challenge()
->>> signed = sign(seal, challenge, ASK, packed({"n": 1}, [b"rows", None]))
+>>> signed = b"".join(sign(seal, challenge, ASK, packed({"n": 1}, [b"rows", None])))
 >>> unpacked(checked(seal, challenge, ASK, signed))
 ({'n': 1}, [b'rows', None])
 >>> checked(b"another", challenge, ASK, signed) is None
@@ -23,7 +23,7 @@ import secrets
 import socket
 import stat
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,9 @@ ASK, ANSWER = b"ask", b"answer"
 SIGNATURE = 32
 CHALLENGE = 16
 SEAL = 32
+PIECE = 1 << 24
+"""How many bytes of a message are awaited at a time."""
+Buffer = bytes | bytearray
 
 
 def new_seal() -> bytes:
@@ -44,63 +47,67 @@ def new_challenge() -> bytes:
     return secrets.token_bytes(CHALLENGE)
 
 
-def sign(seal: bytes, challenge: bytes, kind: bytes, body: bytes) -> bytes:
-    """A message with its proof in front."""
-    return _proof(seal, challenge, kind, body) + body
+def sign(seal: bytes, challenge: bytes, kind: bytes, body: Sequence[bytes]) -> list[bytes]:
+    """A message with its proof in front, in parts."""
+    return [_proof(seal, challenge, kind, body), *body]
 
 
-def checked(seal: bytes, challenge: bytes, kind: bytes, message: bytes) -> bytes | None:
+def checked(seal: bytes, challenge: bytes, kind: bytes, message: Buffer) -> memoryview | None:
     """The body of a message that proves itself; None of any other."""
-    proof, body = message[:SIGNATURE], message[SIGNATURE:]
-    return body if hmac.compare_digest(proof, _proof(seal, challenge, kind, body)) else None
+    proof, body = message[:SIGNATURE], memoryview(message)[SIGNATURE:]
+    return body if hmac.compare_digest(proof, _proof(seal, challenge, kind, [body])) else None
 
 
-def _proof(seal: bytes, challenge: bytes, kind: bytes, body: bytes) -> bytes:
-    made = hashlib.blake2b(key=seal, digest_size=SIGNATURE, person=kind)
-    made.update(challenge)
-    made.update(body)
+def _proof(seal: bytes, challenge: bytes, kind: bytes, body: Iterable[bytes | memoryview]) -> bytes:
+    made = hmac.new(seal, kind + b"/" + challenge, hashlib.sha256)
+    for part in body:
+        made.update(part)
     return made.digest()
 
 
-def packed(head: Any, bodies: Sequence[bytes | None]) -> bytes:
-    """Something that JSON can say, and some bytes beside it."""
+def packed(head: Any, bodies: Sequence[bytes | None]) -> list[bytes]:
+    """Something that JSON can say, and some bytes beside it, in parts: bytes are not copied."""
     sizes = [None if body is None else len(body) for body in bodies]
     text = json.dumps([head, sizes]).encode()
-    return b"".join([struct.pack("<Q", len(text)), text, *(body for body in bodies if body is not None)])
+    return [struct.pack("<Q", len(text)), text, *(body for body in bodies if body is not None)]
 
 
-def unpacked(data: bytes) -> tuple[Any, list[bytes | None]]:
+def unpacked(data: bytes | memoryview) -> tuple[Any, list[bytes | None]]:
     """What `packed` took."""
     at = 8 + struct.unpack_from("<Q", data)[0]
-    head, sizes = json.loads(data[8:at])
+    head, sizes = json.loads(bytes(data[8:at]))
     bodies: list[bytes | None] = []
     for size in sizes:
-        bodies.append(None if size is None else data[at : at + size])
+        bodies.append(None if size is None else bytes(data[at : at + size]))
         at += size or 0
     return head, bodies
 
 
-def send(to: socket.socket, message: bytes) -> None:
-    """Sends a message, with its length in front."""
-    to.sendall(struct.pack("<Q", len(message)))
-    if message:
-        to.sendall(message)
+def send(to: socket.socket, *message: bytes) -> None:
+    """Sends the parts of a message, with its length in front."""
+    to.sendall(struct.pack("<Q", sum(map(len, message))))
+    for part in filter(None, message):
+        to.sendall(part)
 
 
-def receive(of: socket.socket) -> bytes:
+def receive(of: socket.socket) -> Buffer:
     """A message as it was sent; EOFError if it breaks off."""
     return _exactly(of, struct.unpack("<Q", _exactly(of, 8))[0])
 
 
-def _exactly(of: socket.socket, size: int) -> bytes:
-    parts, left = [], size
-    while left:
-        part = of.recv(min(left, 1 << 20))
-        if not part:
-            raise EOFError
-        parts.append(part)
-        left -= len(part)
-    return b"".join(parts)
+def _exactly(of: socket.socket, size: int) -> Buffer:
+    """So many bytes, in pieces: whoever says a length need not have them."""
+    pieces = []
+    for start in range(0, size, PIECE):
+        piece = bytearray(min(size - start, PIECE))
+        view = memoryview(piece)
+        while view:
+            came = of.recv_into(view)
+            if not came:
+                raise EOFError
+            view = view[came:]
+        pieces.append(piece)
+    return pieces[0] if len(pieces) == 1 else bytearray().join(pieces)
 
 
 def own_folder(folder: Path) -> bool:
