@@ -21,7 +21,9 @@ FILES = [30, 170, 290]
 def _plan(folder: Path) -> cz.Stream:
     read = cz.read.parquet(folder, time="ts", punctuate=cz.delay(2), name="readings")
     seen = read.observe("seen", n=cz.count(), fast=cz.count(where="mph > 20"), total=cz.sum("mph"))
-    windows = seen.observe("speeds", top=cz.max("mph"), mean=cz.avg("mph"), seg=cz.sum("seg"))
+    windows = seen.observe(
+        "speeds", top=cz.max("mph"), mean=cz.avg("mph"), seg=cz.sum("seg"), segs=cz.avg("seg")
+    )
     return windows.group_by("seg").tumbling(10).agg(n=cz.count()).observe("windows", rows=cz.sum("n"))
 
 
@@ -97,7 +99,7 @@ def test_a_restart_tells_of_its_own_epochs_and_counts_on(epochs: Any, spark: Any
     again.wait()
     assert [one["rows_in"] for one in _told(again, "caesura")] == [12]
     assert [one["n"] for one in _told(again, "seen")] == [12]
-    assert [one["mean"] for one in _told(again, "speeds")] == [30.0]
+    assert [(one["mean"], one["segs"]) for one in _told(again, "speeds")] == [(30.0, 1.0)]
     assert again.status().observed["seen"]["n"] == before + 12
 
 

@@ -14,10 +14,10 @@ from caesura.events.identity import Secret
 from caesura.io.sinks.current import TableLayout, net_items
 from caesura.plan import Counters, Speculate
 from caesura.plan.cut import LOOP, Exchange, Stages
-from caesura.punctuation import Alignment, Intent, Punctuation
+from caesura.punctuation import INFINITY, MIN_TIME, Alignment, Intent, Punctuation
 from caesura.runtime.buckets.epoch_figures import EpochFigures
 from caesura.runtime.buckets.grafting import StagePlan
-from caesura.runtime.buckets.labels import COUNTS, FIGURES, LOST, OBSERVED, OUT, READERS, WAKE
+from caesura.runtime.buckets.labels import COUNTS, LOST, OBSERVED, OUT, READERS, WAKE
 from caesura.runtime.buckets.reports import rows_with_reasons
 from caesura.runtime.buckets.rounds import Rounds
 from caesura.runtime.buckets.source_arrivals import SourceArrivals
@@ -181,9 +181,15 @@ class Fragment:
         steps = {cell.label: step_report(cell, self.stage.number) for cell in own}
         return Packet(0, COUNTS, 0, self.origin, 0, {"steps": steps, "sources": self.arrivals.reports()})
 
-    def observed(self) -> Packet:
-        """What was done here since the last call, in an epoch, as numbers that the host adds up."""
-        return Packet(0, OBSERVED, 0, self.origin, 0, {FIGURES: self.figures.take()})
+    def observed(self) -> Iterator[Packet]:
+        """What was done here since the last call, in an epoch, as numbers that the host adds up.
+
+        A number is the origin of its packet, as text, and its sequence number, if it is whole and fits.
+        """
+        for place, figure in enumerate(self.figures.take()):
+            if figure is not None:
+                fits = isinstance(figure, int) and MIN_TIME <= figure <= INFINITY
+                yield Packet(0, f"{OBSERVED}{place}", 0, str(figure), int(figure) if fits else 0)
 
     # State.
 

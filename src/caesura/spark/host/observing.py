@@ -1,6 +1,6 @@
 """What Spark's ``observedMetrics`` says of an epoch: true rows and promises, and what `observe` counts.
 
-Every bucket sends a packet of numbers with its epoch (`runtime/buckets/epoch_figures.py`); Spark's own
+Every bucket sends numbers with its epoch (`runtime/buckets/epoch_figures.py`); Spark's own
 ``DataFrame.observe`` adds them up on the way to the sink, behind the last stage, in the one action that an
 epoch has.
 """
@@ -22,7 +22,7 @@ from caesura.runtime.buckets.epoch_figures import (
     ObservedFigure,
     observed_figures,
 )
-from caesura.runtime.buckets.labels import FIGURES, OBSERVED
+from caesura.runtime.buckets.labels import OBSERVED
 from caesura.spark.worker.job import Job
 
 if TYPE_CHECKING:
@@ -57,32 +57,31 @@ def _named(row: Mapping[str, Any]) -> dict[str, Any]:
 def _own(job: Job) -> dict[str, str]:
     """Rows, and the promise of all outputs, which is known where all their buckets have said theirs."""
     buckets = job.buckets * sum(bool(stage.outputs) for stage in job.stages.stages)
-    promised = _figure(PROMISED, "bigint")
+    promised = _figure(PROMISED)
     known = f"count({promised}) = {buckets} AND min({promised}) NOT IN ({MIN_TIME + 1} - 1, {INFINITY})"
     timed = any(pa.types.is_timestamp(node.time) for node in job.stages.outputs.values())
     bound = f"timestamp_micros(min({promised}))" if timed else f"min({promised})"
     return {
-        "rows_in": f"coalesce(sum({_figure(ROWS_IN, 'bigint')}), 0)",
-        "late": f"coalesce(sum({_figure(LATE_ROWS, 'bigint')}), 0)",
-        "rows_out": f"coalesce(sum({_figure(ROWS_OUT, 'bigint')}), 0)",
+        "rows_in": f"coalesce(sum({_figure(ROWS_IN)}), 0)",
+        "late": f"coalesce(sum({_figure(LATE_ROWS)}), 0)",
+        "rows_out": f"coalesce(sum({_figure(ROWS_OUT)}), 0)",
         "promised": f"CASE WHEN {known} THEN {bound} END",
     }
 
 
 def _quantity(known: ObservedFigure) -> str:
-    value = _figure(known.place, "bigint" if known.whole else "double")
+    value = _figure(known.place, f"try_cast(origin AS {'bigint' if known.whole else 'double'})")
     match known.kind:
         case "count":
             return f"coalesce(sum({value}), 0)"
         case "avg":
-            return f"try_divide(sum({value}), sum({_figure(known.place + 1, 'bigint')}))"
+            return f"try_divide(sum({value}), sum({_figure(known.place + 1)}))"
         case "sum":
             return f"try_sum({value})"
         case _:
             return f"{known.kind}({value})"
 
 
-def _figure(place: int, kind: str) -> str:
-    """A number of a packet of numbers; null in all others, whose bytes are not looked at."""
-    text = f"get_json_object(cast(substring(data, 5) AS string), '$.h.{FIGURES}[{place}]')"
-    return f"CASE WHEN label = '{OBSERVED}' THEN try_cast({text} AS {kind}) END"
+def _figure(place: int, value: str = "seq") -> str:
+    """A number that buckets send; null in all other packets. Spark plans these expressions every epoch."""
+    return f"CASE WHEN label = '{OBSERVED}{place}' THEN {value} END"

@@ -109,7 +109,7 @@ def _work(place: BucketKey, fragment: Fragment, rows: list[Row], closes: bool, s
     """One epoch of a fragment, which is live from then on: one that failed half way is not used again."""
     _, stage, bucket = place
     packets = [Packet.from_row(row) for row in rows if row[0] == stage]
-    out = [*fragment.step(packets, closes=closes), fragment.report(), fragment.observed()]
+    out = [*fragment.step(packets, closes=closes), fragment.report(), *fragment.observed()]
     feedback = fragment.feedback
     about = (feedback.ignored(), fragment.reached(), feedback.wanted(), fragment.suppressed())
     leaving = [row for row in rows if row[0] != stage]
