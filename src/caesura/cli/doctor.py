@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import typer
 
 from caesura.cli.shell import AsJson, app, say, say_json
+from caesura.spark.session import REAL_PYTHON, WITH_BYTECODE
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,8 @@ def _pandas() -> DoctorFinding:
 
 def _workers() -> DoctorFinding:
     set_to = os.environ.get("PYSPARK_PYTHON")
+    if set_to == str(WITH_BYTECODE):  # as cz.session() sets it
+        set_to = os.environ.get(REAL_PYTHON)
     remedy = f"Unset PYSPARK_PYTHON, set it to {sys.executable}, or let cz.session() do it."
     return DoctorFinding(
         "Spark's Python", set_to in (None, sys.executable), set_to or "set by cz.session()", remedy

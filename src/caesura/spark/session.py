@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+import sysconfig
 import tempfile
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from caesura.errors import StreamError, here
@@ -16,6 +19,9 @@ ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvi
 STORE = "spark.sql.streaming.stateStore.providerClass"
 FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 """On a local disk the default starts a process to look for links, eight times for each file."""
+WITH_BYTECODE = Path(__file__).with_name("worker") / "python-for-spark"
+REAL_PYTHON = "CAESURA_PYTHON"
+"""The variable that tells it which Python that is."""
 
 
 def session(
@@ -60,7 +66,7 @@ def session(
     from pyspark import SparkConf
     from pyspark.sql import SparkSession
 
-    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_PYTHON"] = _python(master)
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     partitions = buckets or _cores(master)
     conf = SparkConf().setAppName(name).setMaster(master)
@@ -74,6 +80,26 @@ def session(
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
+
+
+def _python(master: str) -> str:
+    """The Python of Spark's workers; on this machine one that reads pyspark with its bytecode."""
+    os.environ[REAL_PYTHON] = sys.executable
+    beside = master == "local" or master.startswith("local[")
+    return (
+        str(WITH_BYTECODE)
+        if beside and _installed() and os.access(WITH_BYTECODE, os.X_OK)
+        else sys.executable
+    )
+
+
+def _installed() -> bool:
+    """Whether a Python that is started finds the same pyspark as this one without Spark's help."""
+    if "SPARK_HOME" in os.environ:
+        return False
+    found = [find_spec(name) for name in ("pyspark", "py4j")]
+    homes = {str(Path(spec.origin).parents[1]) for spec in found if spec is not None and spec.origin}
+    return homes <= {*map(sysconfig.get_path, ("purelib", "platlib"))}
 
 
 def _refuse_connect() -> None:
