@@ -54,7 +54,7 @@ class Exchange:
 
     def route(self) -> str:
         if self.keys is None:
-            return "by the whole row"
+            return "spread over the buckets"
         if self.keys == EVERYWHERE:
             return "a copy to every bucket"
         if self.keys == EVENTS:

@@ -89,7 +89,7 @@ class RunSteps(Planned):
           read: rows, time 'ts' (point); gives all at the end of input
           where: mph < 30
         stage 1 (one bucket per partition)
-          <- where from its source, by the whole row: 'out' must enter through its source's gate
+          <- where from its source, spread over the buckets: 'out' must enter through its source's gate
           -> output 'out'
         >>> print(slow.explain("feedback", pattern=col("mph") == 9))
         feedback: mph = 9 will be ignored
