@@ -150,9 +150,13 @@ class Places:
                 continue
             if self.missing != NO_ROOM or len(self._group_of) == MAX_SMALL:
                 return max(self.missing, UNFIT)
-            grown = np.full(min(MAX_SMALL, 16 * len(self._group_of)), UNKNOWN, np.int64)
-            grown[: len(self._group_of)] = self._group_of
-            self._group_of = grown
+            self._widen(16 * len(self._group_of))
+
+    def _widen(self, keys: int) -> None:
+        """Makes room for the groups of so many keys, as far as they are small."""
+        grown = np.full(min(MAX_SMALL, keys), UNKNOWN, np.int64)
+        grown[: len(self._group_of)] = self._group_of
+        self._group_of = grown
 
     @property
     def unknown(self) -> I64:
@@ -179,8 +183,16 @@ class Places:
         """How many cells rows were brought to."""
         return int(self._seen[1])
 
+    def knows(self, keys: I64) -> Mask:
+        """Which of these keys, all of which were met, have a group."""
+        known: Mask = self._group_of[keys] >= 0
+        return known
+
     def learn(self, keys: I64, groups: I64, count: int) -> None:
         """Takes the groups of some keys; there are so many groups now."""
+        most = int(keys.max(initial=0))
+        if most >= len(self._group_of):
+            self._widen(max(16 * len(self._group_of), most + 1))
         self._group_of[keys] = groups
         self.groups = count
         self._make_room(max(FEW_WINDOWS, int(self._seen[0]), len(self._unknown) // max(1, count)))

@@ -38,7 +38,7 @@ from caesura.ops.where import Filter, Where
 from caesura.plain_arrays import plain_array
 from caesura.punctuation import INFINITY, MIN_TIME
 from caesura.runtime.graph.cell import Cell
-from caesura.runtime.graph.row_ranges import RowRange, RowRanges
+from caesura.runtime.graph.row_ranges import Learned, RowRange, RowRanges
 
 if TYPE_CHECKING:
     from caesura.ops.join.physical import JoinOperator
@@ -196,7 +196,10 @@ class FusedSteps:
 
     def _learn(self, page: Page, keys: I64, one: RowRange) -> bool:
         """Finds the groups of keys that came for the first time; False where one has not exactly one."""
-        rows = one.places.unknown + one.start
+        self._ranges.learn(one)
+        rows = one.unknown(keys)
+        if len(rows) == 0:
+            return True
         some = page.take(rows)
         for cell in self.cells[:-1]:
             operator = cell.operator
@@ -215,7 +218,7 @@ class FusedSteps:
         batch = plain_zeros(some.payload.select(list(self.windows.node.group)))
         number, fresh = self._table.encode(*identity(batch.columns, len(some), self.windows.secret))
         self._groups.append(batch.take(plain_array(fresh)))
-        one.places.learn(keys[rows], number, self._table.count)
+        self._ranges.teach(one, Learned(keys[rows], number, self._table.count))
         return True
 
     def _forget(self) -> None:

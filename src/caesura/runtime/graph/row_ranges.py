@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Executor
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,8 +16,16 @@ from caesura.kernels.grid import Lattice
 from caesura.kernels.hashing import I64, Mask
 from caesura.kernels.placing import NO_ROWS, Places, pick_rows
 
-MIN_ROWS = 1 << 15
-"""A range of fewer rows is not worth another thread."""
+MIN_ROWS, MAX_ROWS = 1 << 15, 1 << 19
+"""A range of fewer rows is not worth another thread; one of more leaves the caches, and may keep one waiting."""
+
+
+class Learned(NamedTuple):
+    """Groups of keys that came for the first time, and how many groups there were then."""
+
+    keys: I64
+    groups: I64
+    count: int
 
 
 class RowRange:
@@ -32,6 +41,8 @@ class RowRange:
         self.cells: I64 = NO_ROWS
         self.missing = 0
         self._count = 0
+        self._learned = 0
+        """How many of the lessons of all ranges it has had."""
 
     @property
     def passed(self) -> int:
@@ -42,6 +53,22 @@ class RowRange:
         """Where its rows that pass are in the page."""
         rows = np.arange(self._count) if self.rows is None else self.rows
         return rows + self.start
+
+    def learn(self, lessons: list[Learned]) -> None:
+        """Takes what ranges have learned since it last did; nothing is placed in it then."""
+        for lesson in lessons[self._learned :]:
+            self.places.learn(*lesson)
+        self._learned = len(lessons)
+
+    def unknown(self, keys: I64) -> I64:
+        """The rows of the page whose keys have no group yet, each key once."""
+        rows = self.places.unknown + self.start
+        return rows[~self.places.knows(keys[rows])]
+
+    def forget(self) -> None:
+        """No key has a group."""
+        self._learned = 0
+        self.places.forget()
 
     def pick(
         self, page: Page, start: int, stop: int, test: Callable[[Page], Mask] | None, *, inserts: bool
@@ -74,18 +101,25 @@ class RowRanges:
 
     def __init__(self) -> None:
         self._threads: Executor | None = None
+        self._count = 1
+        """How many threads there are."""
         self._all = [RowRange()]
+        self._lessons: list[Learned] = []
         self.used = self._all
         """Those of the page at hand."""
 
     def divide(self, threads: Executor, count: int) -> None:
         """Has pages worked on by so many threads."""
-        self._threads = threads
-        self._all = [self._all[0], *(RowRange() for _ in range(count - 1))]
+        self._threads, self._count = threads, count
 
     def cut(self, rows: int) -> list[tuple[RowRange, int, int]]:
         """The ranges of a page of so many rows, with their starts and ends."""
-        self.used = self._all[: max(1, rows // MIN_ROWS)]
+        most = max(self._count, rows // MAX_ROWS) if self._count > 1 else 1
+        count = max(1, min(most, rows // MIN_ROWS))
+        self._all += [RowRange() for _ in range(count - len(self._all))]
+        self.used = self._all[:count]
+        for one in self.used:
+            one.learn(self._lessons)
         ends = [rows * (i + 1) // len(self.used) for i in range(len(self.used))]
         return list(zip(self.used, [0, *ends[:-1]], ends, strict=True))
 
@@ -98,10 +132,20 @@ class RowRanges:
         for task in [self._threads.submit(work, *some) for some in args]:
             task.result()
 
+    def teach(self, one: RowRange, lesson: Learned) -> None:
+        """Has a range learn, and all others before they are used again."""
+        self._lessons.append(lesson)
+        one.learn(self._lessons)
+
+    def learn(self, one: RowRange) -> None:
+        """Has a range, which must be placed anew, learn what others did."""
+        one.learn(self._lessons)
+
     def forget(self) -> None:
         """No key has a group."""
+        self._lessons = []
         for one in self._all:
-            one.places.forget()
+            one.forget()
 
     def empty(self) -> None:
         """Nothing was placed."""

@@ -139,6 +139,12 @@ class SourceReader:
         return True
 
     @property
+    def waiting(self) -> int:
+        """How many rows its next turn gives, as far as they were read."""
+        rows = 0 if self._next is None else self._next.batch.num_rows
+        return rows if self.limit is None else min(rows, self.limit)
+
+    @property
     def follows(self) -> bool:
         """Whether it ends where all others have."""
         return isinstance(self.node, Source) and self.node.reader.follows

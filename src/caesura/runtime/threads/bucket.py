@@ -67,6 +67,11 @@ class ThreadBucket:
         cell = self.query.parts.cells[self.plan.name_of(step.node.fingerprint)]
         self.dealt = DealtPart(cell.operator, step.keys)
 
+    @property
+    def is_fused(self) -> bool:
+        """Whether one pass takes pages past several steps."""
+        return any(cell.fused is not None for cell in self.query.graph.cells)
+
     def divide(self, threads: Executor, count: int) -> None:
         """Has large pages worked on by so many threads, where one pass takes them past several steps."""
         for cell in self.query.graph.cells:

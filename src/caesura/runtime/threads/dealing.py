@@ -65,6 +65,11 @@ class Dealer:
         self._buckets, self._secret = buckets, secret
         self._pause, self._few_keys = 0, False
 
+    @property
+    def deals_now(self) -> bool:
+        """Whether rows are dealt, by what is known of their keys."""
+        return self._pause == 0 and (self._few_keys or not self._keys)
+
     def deals(self, items: Sequence[Item]) -> bool:
         """Whether the rows of a round are dealt, rather than divided by their keys."""
         if not self._keys:

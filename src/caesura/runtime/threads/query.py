@@ -35,10 +35,9 @@ from caesura.runtime.query.closing import Closing
 from caesura.runtime.query.query import Query
 from caesura.runtime.threads.bucket import Inbox, Sent, ThreadBucket, joined, promised
 from caesura.runtime.threads.dealing import Dealer
+from caesura.runtime.threads.rounds import Rounds
 from caesura.runtime.threads.spreading import SpreadPlan
 
-ROUND_ROWS = 1 << 20
-"""About how many rows the buckets work on at once."""
 
 
 class ThreadedQuery(Closing):
@@ -80,14 +79,23 @@ class ThreadedQuery(Closing):
     def run(self) -> None:
         """Works until every source is at its end."""
         with self._working() as workers, ThreadPoolExecutor(1) as reader:
-            ahead = reader.submit(self._read, ROUND_ROWS)
+            rounds = Rounds(self.reading.parts.readers.values())
+            ahead = reader.submit(self._read, rounds)
             while (boxes := ahead.result()) is not None:
-                ahead = reader.submit(self._read, ROUND_ROWS)
+                rounds.follow(boxes, gains=self._gains_by_large_rounds)
+                ahead = reader.submit(self._read, rounds)
                 self._round(workers, boxes)
+
+    @property
+    def _gains_by_large_rounds(self) -> bool:
+        """Whether a round costs more than its rows: windows change hands, or one thread brings them in."""
+        if self._dealer is not None:
+            return self._dealer.deals_now
+        return self._count == 1 and any(bucket.is_fused for stage in self.buckets for bucket in stage)
 
     def step(self) -> bool:
         """Reads one batch and works it off; False when every source is at its end."""
-        boxes = self._read(1)
+        boxes = self._read(None)
         if boxes is None:
             return False
         with self._working() as workers:
@@ -107,15 +115,15 @@ class ThreadedQuery(Closing):
         """Releases what its sources hold open."""
         self.reading.close()
 
-    def _read(self, rows: int) -> Sent | None:
-        """About so many rows, by exchange, in the order of their coming; None at the end.
+    def _read(self, rounds: Rounds | None) -> Sent | None:
+        """The rows of a round, or of one batch, by exchange, in the order of their coming; None at the end.
 
         Fewer where no source has more now.
         """
         came: dict[str, list[Item]] = {d.label: [] for d in self._stages.stages[0].departures}
         order: dict[str, int] = {}
         count, going = 0, True
-        while going and count < rows:
+        while going and (count == 0 if rounds is None else rounds.go_on(count)):
             going = self.reading.step()
             while self.reading.graph.deepest() is not None:
                 self.reading.step()

@@ -12,7 +12,8 @@ from caesura.plan.prune import prune
 from caesura.runtime.graph.schedule import Schedule, ScheduleName
 from caesura.runtime.query.query import Query
 from caesura.runtime.query.result import Output, Result, delivered, enlarge, for_one_run, pace_of, query_of
-from caesura.runtime.threads.query import ROUND_ROWS, ThreadedQuery
+from caesura.runtime.threads.query import ThreadedQuery
+from caesura.runtime.threads.rounds import MOST_ROWS
 from caesura.runtime.threads.spreading import spread
 
 MAX_THREADS = 256
@@ -40,7 +41,7 @@ def run_on_threads(
     plan = for_one_run(node)
     query = query_on_threads(plan, threads, output=output, speculate=speculate, schedule=schedule)
     if isinstance(query, ThreadedQuery):
-        enlarge(query.reading, ROUND_ROWS)
+        enlarge(query.reading, MOST_ROWS)
     else:
         enlarge(query)
     query.run()
