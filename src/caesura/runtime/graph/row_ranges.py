@@ -17,15 +17,15 @@ from caesura.kernels.hashing import I64, Mask
 from caesura.kernels.placing import NO_ROWS, Places, pick_rows
 
 MIN_ROWS, MAX_ROWS = 1 << 15, 1 << 19
-"""A range of fewer rows is not worth another thread; one of more leaves the caches, and may keep one waiting."""
+"""A range of fewer rows is not worth another thread; others may wait for one of more."""
 
 
 class Learned(NamedTuple):
-    """Groups of keys that came for the first time, and how many groups there were then."""
+    """The groups of keys that came for the first time, and how many groups there were then."""
 
     keys: I64
-    groups: I64
-    count: int
+    numbers: I64
+    groups: int
 
 
 class RowRange:

@@ -39,7 +39,6 @@ from caesura.runtime.threads.rounds import Rounds
 from caesura.runtime.threads.spreading import SpreadPlan
 
 
-
 class ThreadedQuery(Closing):
     """A plan whose stages run in buckets, each on a thread; it is run or stepped, and its output taken."""
 
