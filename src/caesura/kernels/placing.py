@@ -25,6 +25,8 @@ NO_ROWS: I64 = np.zeros(0, np.int64)
 UNKNOWN, ASKED = -1, -2
 UNFIT, NO_ROOM, NO_WINDOW = -1, -2, -3
 """A row that the pass is not made for; a key beyond the table; more windows than there is room for."""
+AGAIN = -2
+"""Room was made, and what was placed before these rows must be placed again."""
 MAX_WINDOWS = 128
 """Of a page; windows are looked for one by one when rows change from one to another."""
 MAX_CELLS = 1 << 20
@@ -54,10 +56,11 @@ def place_rows(
 
     ``picked`` are the rows, unless all are; an empty ``re`` says that all are points. ``windows`` receives
     those that occur, ``used`` the cells in the order in which rows met them, ``seen`` how many there are of
-    both and of rows. ``cells``, where it has room, receives the cell of each row. Rows with a new end, where
+    both, and were before these rows. ``cells``, where it has room, receives the cell of each row. Rows with a new end, where
     ``re_new`` is not empty, are retracts, and counted apart: in multiples of `RETRACTED`.
     """
-    low, high, base, known, taken, missing = 0, 0, 0, 0, 0, 0
+    low, high, base, missing = 0, 0, 0, 0
+    known, taken = seen[0], seen[1]
     count = len(keys) if whole else len(picked)
     for n in range(count):
         i = n if whole else picked[n]
@@ -125,12 +128,17 @@ class Places:
         every: int,
         cells: I64,
         re_new: I64 = NO_ROWS,
+        *,
+        more: bool = False,
     ) -> int:
         """How many keys of some rows, or of all, have no group yet; UNFIT where rows must go their usual way.
 
         Those keys are in `unknown`; `learn` or `forget` must follow. Retracts have a new end in ``re_new``.
+        With ``more``, the rows join those that were placed last, all of which are gone unless it gives 0.
         """
         self._signed = len(re_new) > 0
+        if not more:
+            self._seen[:] = 0
         if len(self._unknown) < len(le):
             self._unknown = np.empty(len(le), np.int64)
         most = self._most_windows
@@ -147,10 +155,12 @@ class Places:
                 self._group_of[self._group_of == ASKED] = UNKNOWN  # nobody will be asked
             if self.missing == NO_WINDOW and len(windows) < most:
                 self._make_room(4 * len(windows))
-                continue
-            if self.missing != NO_ROOM or len(self._group_of) == MAX_SMALL:
+            elif self.missing == NO_ROOM and len(self._group_of) < MAX_SMALL:
+                self._widen(16 * len(self._group_of))
+            else:
                 return max(self.missing, UNFIT)
-            self._widen(16 * len(self._group_of))
+            if more:
+                return AGAIN
 
     def _widen(self, keys: int) -> None:
         """Makes room for the groups of so many keys, as far as they are small."""

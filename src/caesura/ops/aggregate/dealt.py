@@ -23,7 +23,9 @@ from caesura.events.identity import Secret
 from caesura.kernels.hashing import I64
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.memo import Memo
+from caesura.kernels.placing import AGAIN, NO_ROWS, UNFIT
 from caesura.ops.aggregate.panes import PaneOperator, Panes
+from caesura.ops.aggregate.slots import Parts
 from caesura.ops.aggregate.tumbling import Tumbling
 from caesura.ops.aggregate.tumbling_operator import TumblingOperator
 from caesura.plan import Operator
@@ -32,6 +34,8 @@ from caesura.punctuation import MIN_TIME
 MANY_GROUPS = 4
 """Groups are forgotten where there are so many times as many as were needed last."""
 FEW = 1024
+BLOCK = 1 << 18
+"""So many points are placed and added before the next are."""
 
 
 class DealtWindows(Protocol):
@@ -84,10 +88,11 @@ class Placed(NamedTuple):
 
     group: I64
     pane: I64
+    points: I64
     cells: I64
 
 
-NOTHING = Placed(*[np.zeros(0, np.int64)] * 3)
+NOTHING = Placed(*[np.zeros(0, np.int64)] * 4)
 
 
 class LoosePanes(Panes):
@@ -102,14 +107,52 @@ class LoosePanes(Panes):
     def _hang(self, fresh: I64) -> None:
         return None
 
-    def _bring(self, group: I64, pane: I64, count: I64, cells: I64, values: list[pa.Array]) -> None:
-        if len(self._held.cells):  # of a page before it
+    def _place(self, plain: I64, keys: pa.RecordBatch, values: list[pa.Array], le: I64) -> I64 | None:
+        self._file()
+        rest = self._cell_slots.beyond_counts(values)
+        while missing := self._in_blocks(plain, keys, values, le, rest):
+            self._cell_slots.empty(self._room)
+            if missing == UNFIT:
+                self._room = 0
+                return None
+        self._held = Placed(*self._places.found(), self._places.used.copy())
+        self._cell_slots.add_counts(self._held.cells, self._held.points, values)
+        self._revive(self._held.group)
+        return self._held.group
+
+    def _file(self) -> None:
+        """Moves panes that are in cells to slots."""
+        if len(self._held.cells):
             self.slots.merge(self._slots_of(*self._held[:2]), self._cell_slots, self._held.cells)
             self._cell_slots.empty(self._room)
-        self._held = Placed(group, pane, self._places.used.copy())
-        self._room = self._places.room
-        self._cell_slots.make_room(self._room)
-        self._cell_slots.add_counted(self._held.cells, count, cells, values)
+        self._held, self._room = NOTHING, 0
+
+    def _in_blocks(
+        self, plain: I64, keys: pa.RecordBatch, values: list[pa.Array], le: I64, rest: Parts
+    ) -> int:
+        """Places points, and adds their values while the caches have them; 0 unless all must begin again."""
+        size = BLOCK if rest else len(le)
+        cells = self._cells_for(min(size, len(le)) if rest else 0)
+        for start in range(0, len(le), size):
+            some = slice(start, start + size)
+            own = cells[: len(le) - start]
+            if missing := self._placed_at(plain[some], le[some], own, more=start > 0):
+                return self._learned(missing, start, plain, keys, le)
+            self._room = self._places.room
+            self._cell_slots.make_room(self._room)
+            self._cell_slots.add_each(rest, own, [value.slice(start, size) for value in values])
+        return 0
+
+    def _learned(self, missing: int, start: int, plain: I64, keys: pa.RecordBatch, le: I64) -> int:
+        """Learns the groups of a block that has unknown keys, then of all that the page has."""
+        if missing > 0:
+            self._learn(plain[start:], keys.slice(start))
+            missing = self._placed_at(plain, le, NO_ROWS)
+        if missing > 0:
+            self._learn(plain, keys)
+        elif missing == 0:
+            self._places.found()  # they are placed again
+        return missing or AGAIN
 
     @property
     def count(self) -> int:
@@ -126,7 +169,7 @@ class LoosePanes(Panes):
         """Adds some panes, named in order, to those elsewhere."""
         placed = int(np.searchsorted(rows, len(self._held.cells)))
         if placed:
-            group, pane, cells = (taken(column, rows[:placed]) for column in self._held)
+            group, pane, _, cells = (taken(column, rows[:placed]) for column in self._held)
             to.take_over(self.groups, group, pane, self._cell_slots, cells)
         if placed < len(rows):
             rest = rows[placed:] - len(self._held.cells)

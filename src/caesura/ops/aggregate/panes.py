@@ -121,30 +121,39 @@ class Panes:
         if plain is None or self._unplaced:
             self._unplaced -= plain is not None
             return None
-        if values and len(le) > len(self._cells):
-            self._cells = np.empty(len(le), np.int64)
-        cells = self._cells[: len(le) if values else 0]
-        where = plain, le, NO_ROWS, self.grid.offset, self.length, cells
-        missing = self._places.place(None, *where)
-        if missing > 0:
-            rows = self._places.unknown
-            self._places.learn(plain[rows], self._searched_for(take_rows(keys, rows)), self.groups.size)
-            missing = self._places.place(None, *where)
-        if missing:
-            self._unplaced = PAUSE
-            return None
-        group, pane, count = self._places.found()
-        self._unplaced = PAUSE if FEW_POINTS * len(group) > len(le) else 0
-        self._revive(group)
-        self._bring(group, pane, count, cells, values)
+        group = self._place(plain, keys, values, le)
+        unfit = group is None or FEW_POINTS * len(group) > len(le)
+        self._unplaced = PAUSE if unfit else 0
         return group
 
-    def _bring(self, group: I64, pane: I64, count: I64, cells: I64, values: list[pa.Array]) -> None:
-        """Adds points that were placed in cells, so many to each pane."""
+    def _place(self, plain: I64, keys: pa.RecordBatch, values: list[pa.Array], le: I64) -> I64 | None:
+        """Adds points of small whole numbers; gives the group of each pane, None where they do not fit."""
+        cells = self._cells_for(len(le) if values else 0)
+        while missing := self._placed_at(plain, le, cells):
+            if missing < 0:
+                return None
+            self._learn(plain, keys)
+        group, pane, count = self._places.found()
+        self._revive(group)
         slots = self._slots_of(group, pane)
         gather(self._places.named(slots), cells, cells)
         self.slots.add_counted(slots, count, cells, values)
         self.slots.rows.touch(slots)
+        return group
+
+    def _cells_for(self, count: int) -> I64:
+        if count > len(self._cells):
+            self._cells = np.empty(count, np.int64)
+        return self._cells[:count]
+
+    def _placed_at(self, plain: I64, le: I64, cells: I64, *, more: bool = False) -> int:
+        """Places points, behind others or alone, as `Places` does."""
+        return self._places.place(None, plain, le, NO_ROWS, self.grid.offset, self.length, cells, more=more)
+
+    def _learn(self, plain: I64, keys: pa.RecordBatch) -> None:
+        """Learns the groups of those keys that have none, of points that were to be placed."""
+        rows = self._places.unknown
+        self._places.learn(plain[rows], self._searched_for(take_rows(keys, rows)), self.groups.size)
 
     def _slots_of(self, group: I64, pane: I64) -> I64:
         """The slots of panes, most of which their groups used last."""

@@ -29,6 +29,8 @@ SCATTERED_ROWS, SCATTERED_SLOTS = 1 << 15, 1 << 17
 LARGE_PAGE = 1024
 """From so many rows on keys are looked for among the rows of the page first."""
 Fields = Mapping[str, Any]
+Parts = list[tuple[int, Accumulator]]
+"""Accumulators, each with the column of values that it takes."""
 
 
 class PageSlots(NamedTuple):
@@ -209,16 +211,26 @@ class Slots:
 
     def add_counted(self, slots: I64, counts: I64, at: I64, values: Sequence[pa.Array]) -> None:
         """Adds values, each once, of which it is known how many come to which slots, each named once."""
+        self.add_counts(slots, counts, values)
+        self.add_each(self.beyond_counts(values), at, values)
+
+    def add_counts(self, slots: I64, counts: I64, values: Sequence[pa.Array]) -> None:
+        """Adds the numbers of values that come to slots, each named once, to all that is such a number."""
         add_weights(slots, counts, self.rows.get("rows"))
-        rest: list[tuple[int, Accumulator]] = []
         for place, part in self._parts.values():
             if isinstance(part, Counted) and values[place].null_count == 0:
                 add_weights(slots, counts, self.rows.get(part.name))
-            else:
-                rest.append((place, part))
-        if rest:
+
+    def beyond_counts(self, values: Sequence[pa.Array]) -> Parts:
+        """The accumulators that want each of these values."""
+        every = self._parts.values()
+        return [(i, p) for i, p in every if not isinstance(p, Counted) or values[i].null_count]
+
+    def add_each(self, parts: Parts, at: I64, values: Sequence[pa.Array]) -> None:
+        """Adds values, each once, to some of the accumulators of their slots."""
+        if parts:
             at, ones, values = self._in_order(at, self.ones(len(at)), values)
-            for place, part in rest:
+            for place, part in parts:
                 part.add(self.rows, at, ones, values[place])
 
     def ones(self, count: int) -> I64:
