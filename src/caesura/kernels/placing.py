@@ -56,8 +56,8 @@ def place_rows(
 
     ``picked`` are the rows, unless all are; an empty ``re`` says that all are points. ``windows`` receives
     those that occur, ``used`` the cells in the order in which rows met them, ``seen`` how many there are of
-    both, and were before these rows. ``cells``, where it has room, receives the cell of each row. Rows with a new end, where
-    ``re_new`` is not empty, are retracts, and counted apart: in multiples of `RETRACTED`.
+    both, and were before these rows. ``cells``, where it has room, receives the cell of each row. Rows with a
+    new end, where ``re_new`` is not empty, are retracts, and counted apart: in multiples of `RETRACTED`.
     """
     low, high, base, missing = 0, 0, 0, 0
     known, taken = seen[0], seen[1]
