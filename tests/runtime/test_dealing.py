@@ -13,6 +13,7 @@ import pytest
 import caesura as cz
 from caesura import Stream, col
 from caesura.events import History, Page
+from caesura.ops.aggregate import dealt as dealt_slots
 from caesura.ops.aggregate import panes
 from caesura.ops.aggregate.dealt import dealt_windows
 from caesura.ops.aggregate.tumbling import Tumbling
@@ -66,6 +67,7 @@ BUILDS: dict[str, Any] = {
     "hopping by a key that may be null": lambda a: (
         a.group_by("k").hopping(20, every=7, offset=3).agg(**EVERY)
     ),
+    "hopping over more panes than fit": lambda a: a.group_by("small").hopping(9, every=2).agg(**EVERY),
     "hopping by texts": lambda a: a.group_by("name").hopping(30, every=10).agg(**EVERY),
     "hopping by doubles": lambda a: a.group_by("f").hopping(30, every=10).agg(**EVERY),
     "tumbling": lambda a: a.group_by("small").tumbling(10).agg(**EVERY),
@@ -90,6 +92,7 @@ def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dealing, "LEAST", 16)
     monkeypatch.setattr(dealing, "MANY", 0)
     monkeypatch.setattr(panes, "PLACED", 32)
+    monkeypatch.setattr(dealt_slots, "BLOCK", 48)
 
 
 @pytest.fixture
@@ -204,3 +207,26 @@ def test_rows_are_dealt_only_where_keys_are_few(
         pass
     assert dealt[0] is (keys == 8)
     assert in_order(query.table()) == in_order(stream.run(output="final").table())
+
+
+def test_blocks_whose_keys_and_panes_are_new_begin_the_page_again() -> None:
+    one, other = operators(BUILDS["hopping"](rows_of(0, 500)))
+    windows = dealt_windows(other)
+    assert windows is not None
+    random = np.random.default_rng(7)
+    schema = one.node.inputs[0].schema
+    rows = clicks(1, 600).combine_chunks().to_batches()[0].select(schema.names)
+    for small, le in (
+        (np.repeat(np.arange(6), 100), np.arange(600) // 20),  # new keys in every other block
+        (random.integers(0, 6, 600), np.arange(600)),  # panes, for which room is made
+        (random.integers(0, 3000, 600), np.sort(random.integers(600, 640, 600))),
+    ):
+        at = schema.get_field_index("small")
+        page = Page(le, le + 1, rows.set_column(at, "small", pa.array(small)))
+        windows.clear()
+        windows.swap()
+        assert [*one.page(0, page), *other.page(0, page)] == []
+        windows.swap()
+        windows.take_over(windows, np.arange(windows.count))
+    left = [History.of(some.punctuation(0, cti(INFINITY)), one.schema) for some in (one, other)]
+    assert len(left[0]) > 0 and left[0] == left[1]

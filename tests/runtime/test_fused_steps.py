@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 import caesura as cz
 from caesura import col
 from caesura.events import NO_NEW_END, Page
-from caesura.kernels.placing import NO_ROWS, UNFIT, Places, pick_rows, place_rows
+from caesura.kernels.placing import AGAIN, NO_ROWS, UNFIT, Places, pick_rows, place_rows
 from caesura.runtime.graph.fused import FusedSteps
 from caesura.runtime.graph.row_ranges import RowRange
 
@@ -198,6 +199,37 @@ def test_the_kernels_and_their_twins_place_rows_alike(seed: int) -> None:
         )  # fmt: skip
         found.append([got, groups.tolist(), *(array.tolist() for array in arrays)])
     assert found[0] == found[1] and found[2] == found[3]
+
+
+@pytest.mark.parametrize("run", [place_rows.compiled(), place_rows.twin])
+def test_rows_that_join_others_are_placed_as_all_at_once(run: Any) -> None:
+    random = np.random.default_rng(4)
+    keys, le = random.integers(0, 6, 200), np.sort(random.integers(0, 99, 200))
+
+    def placed(*ends: int) -> list[list[int]]:
+        windows, counts, used, unknown, seen, cells = (
+            np.zeros(n, np.int64) for n in (16, 96, 96, 200, 2, 200)
+        )
+        for a, b in pairwise((0, *ends)):
+            part = keys[a:b], le[a:b], NO_ROWS, 0, 10, np.arange(6), 6
+            got = run(NO_ROWS, True, *part, windows, counts, used, unknown, seen, cells[a:b], NO_ROWS)
+            assert got == 0
+        return [some.tolist() for some in (windows, counts, used, seen, cells)]
+
+    assert placed(200) == placed(1, 70, 70, 200)
+
+
+def test_room_that_is_made_has_what_was_placed_before_placed_again() -> None:
+    places = Places()
+    keys, le = np.zeros(60, np.int64), np.arange(60)
+    places.learn(np.array([0]), np.array([0]), 1)
+    assert places.place(None, keys[:20], le[:20], NO_ROWS, 0, 10, NO_ROWS) == 0
+    got = [places.place(None, keys[20:], le[20:] * 10, NO_ROWS, 0, 10, NO_ROWS, more=True)]
+    while got[-1] == AGAIN:
+        assert places.place(None, keys[:20], le[:20], NO_ROWS, 0, 10, NO_ROWS) == 0
+        got.append(places.place(None, keys[20:], le[20:] * 10, NO_ROWS, 0, 10, NO_ROWS, more=True))
+    assert got[0] == AGAIN and got[-1] == 0
+    assert places.found()[2].tolist() == [10, 10, *[1] * 40]
 
 
 def test_a_page_over_too_many_windows_does_not_fit() -> None:

@@ -33,7 +33,7 @@ MAX_CELLS = 1 << 20
 RETRACTED = 1 << 32
 """What one retract adds to the number of rows of a cell."""
 FEW_WINDOWS = 4
-"""Room is made for so many at first, or as many cells as a page has rows; clearing more would cost time."""
+"""Room is made for so many at first, or so many times as many as a page has, up to a cell for each row."""
 
 
 @kernel
@@ -149,9 +149,10 @@ class Places:
                 offset, every, self._group_of, self.groups, windows, self._counts, self._used,
                 self._unknown, self._seen, cells, frozen(re_new),
             )  # fmt: skip
-            if self.missing:
-                self._counts.fill(0)
+            if self.missing > 0:
+                self._counts[self.used] = 0
             if self.missing < 0:
+                self._counts.fill(0)
                 self._group_of[self._group_of == ASKED] = UNKNOWN  # nobody will be asked
             if self.missing == NO_WINDOW and len(windows) < most:
                 self._make_room(4 * len(windows))
@@ -205,7 +206,8 @@ class Places:
             self._widen(max(16 * len(self._group_of), most + 1))
         self._group_of[keys] = groups
         self.groups = count
-        self._make_room(max(FEW_WINDOWS, int(self._seen[0]), len(self._unknown) // max(1, count)))
+        most = min(FEW_WINDOWS * int(self._seen[0]), len(self._unknown) // max(1, count))
+        self._make_room(max(FEW_WINDOWS, int(self._seen[0]), most))
 
     @property
     def _most_windows(self) -> int:

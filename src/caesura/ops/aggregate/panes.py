@@ -33,7 +33,7 @@ from caesura.ops.aggregate.accumulators.exact import F64
 from caesura.ops.aggregate.accumulators.running import Counts, RunningValue, SlidePlan
 from caesura.ops.aggregate.accumulators.sums import Accumulator
 from caesura.ops.aggregate.shown import Shown
-from caesura.ops.aggregate.slots import Slots
+from caesura.ops.aggregate.slots import Slots, ones
 from caesura.ops.aggregate.tumbling import Tumbling
 from caesura.ops.aggregate.tumbling_operator import TumblingOperator
 from caesura.plan import GivenUp
@@ -111,7 +111,7 @@ class Panes:
             slots = np.empty(count, np.int64)
             slots[order] = self._found(owner[order], pane[:count][order])
             slide.settle_slots(at, slots, group, self._last)
-        self.slots.add(at, self.slots.ones(len(le)), values)
+        self.slots.add(at, ones(len(le)), values)
         self.slots.rows.touch(at)
         return group
 

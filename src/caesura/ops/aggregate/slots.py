@@ -31,6 +31,19 @@ LARGE_PAGE = 1024
 Fields = Mapping[str, Any]
 Parts = list[tuple[int, Accumulator]]
 """Accumulators, each with the column of values that it takes."""
+KEPT_ONES = 1 << 20
+"""Up to so many weights of one are kept for all slots: memory that is new costs more than to fill it."""
+_ONES: list[I64] = [np.ones(LARGE_PAGE, np.int64)]
+
+
+def ones(count: int) -> I64:
+    """So many weights of one, which nobody writes to: each value is added once."""
+    some = _ONES[0]
+    if count > len(some):
+        some = np.ones(count, np.int64)
+        if count <= KEPT_ONES:
+            _ONES[0] = some
+    return some[:count]
 
 
 class PageSlots(NamedTuple):
@@ -86,7 +99,6 @@ class Slots:
         self.keys = pa.schema([schema.field(k) for k in keys])
         self.rows = RowState(own, self.keys)
         self._table = KeyTable()
-        self._ones: I64 = np.ones(0, np.int64)
 
     def _plan(self, aggregate: Aggregate) -> tuple[Accumulator, ...]:
         if aggregate.value is None:
@@ -229,15 +241,9 @@ class Slots:
     def add_each(self, parts: Parts, at: I64, values: Sequence[pa.Array]) -> None:
         """Adds values, each once, to some of the accumulators of their slots."""
         if parts:
-            at, ones, values = self._in_order(at, self.ones(len(at)), values)
+            at, weights, values = self._in_order(at, ones(len(at)), values)
             for place, part in parts:
-                part.add(self.rows, at, ones, values[place])
-
-    def ones(self, count: int) -> I64:
-        """So many weights of one: each value is added once."""
-        if count > len(self._ones):
-            self._ones = np.ones(count, np.int64)
-        return self._ones[:count]
+                part.add(self.rows, at, weights, values[place])
 
     def _in_order(
         self, at: I64, weights: I64, values: Sequence[pa.Array]
