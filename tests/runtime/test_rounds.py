@@ -1,4 +1,4 @@
-"""Rounds that grow, and pages in ranges: the rows, late rows and counts of one thread, however they are cut."""
+"""Rounds that grow, and pages in ranges: the rows, late rows and counts of one thread."""
 
 from __future__ import annotations
 
