@@ -137,21 +137,22 @@ class LoosePanes(Panes):
             some = slice(start, start + size)
             own = cells[: len(le) - start]
             if missing := self._placed_at(plain[some], le[some], own, more=start > 0):
-                return self._learned(missing, start, plain, keys, le)
+                return self._learned(missing, start, size, plain, keys, le)
             self._room = self._places.room
             self._cell_slots.make_room(self._room)
             self._cell_slots.add_each(rest, own, [value.slice(start, size) for value in values])
         return 0
 
-    def _learned(self, missing: int, start: int, plain: I64, keys: pa.RecordBatch, le: I64) -> int:
-        """Learns the groups of a block that has unknown keys, then of all that the page has."""
+    def _learned(self, missing: int, start: int, size: int, plain: I64, keys: pa.RecordBatch, le: I64) -> int:
+        """Learns the groups of a block that has unknown keys, and of all that the rest of the page has."""
         if missing > 0:
             self._learn(plain[start:], keys.slice(start))
-            missing = self._placed_at(plain, le, NO_ROWS)
-        if missing > 0:
-            self._learn(plain, keys)
-        elif missing == 0:
-            self._places.found()  # they are placed again
+            rest = slice(start + size, None)
+            missing = self._placed_at(plain[rest], le[rest], NO_ROWS)
+            if missing > 0:
+                self._learn(plain[rest], keys.slice(start + size))
+            elif missing == 0:
+                self._places.found()  # they are placed again
         return missing or AGAIN
 
     @property

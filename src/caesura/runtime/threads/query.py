@@ -35,7 +35,7 @@ from caesura.runtime.query.closing import Closing
 from caesura.runtime.query.query import Query
 from caesura.runtime.threads.bucket import Inbox, Sent, ThreadBucket, joined, promised
 from caesura.runtime.threads.dealing import Dealer
-from caesura.runtime.threads.rounds import Rounds
+from caesura.runtime.threads.round_size import RoundSize
 from caesura.runtime.threads.spreading import SpreadPlan
 
 
@@ -78,11 +78,11 @@ class ThreadedQuery(Closing):
     def run(self) -> None:
         """Works until every source is at its end."""
         with self._working() as workers, ThreadPoolExecutor(1) as reader:
-            rounds = Rounds(self.reading.parts.readers.values())
-            ahead = reader.submit(self._read, rounds)
+            size = RoundSize(self.reading.parts.readers.values())
+            ahead = reader.submit(self._read, size)
             while (boxes := ahead.result()) is not None:
-                rounds.follow(boxes, gains=self._gains_by_large_rounds)
-                ahead = reader.submit(self._read, rounds)
+                size.follow(boxes, gains=self._gains_by_large_rounds)
+                ahead = reader.submit(self._read, size)
                 self._round(workers, boxes)
 
     @property
@@ -114,7 +114,7 @@ class ThreadedQuery(Closing):
         """Releases what its sources hold open."""
         self.reading.close()
 
-    def _read(self, rounds: Rounds | None) -> Sent | None:
+    def _read(self, size: RoundSize | None) -> Sent | None:
         """The rows of a round, or of one batch, by exchange, in the order of their coming; None at the end.
 
         Fewer where no source has more now.
@@ -122,7 +122,7 @@ class ThreadedQuery(Closing):
         came: dict[str, list[Item]] = {d.label: [] for d in self._stages.stages[0].departures}
         order: dict[str, int] = {}
         count, going = 0, True
-        while going and (count == 0 if rounds is None else rounds.go_on(count)):
+        while going and (count == 0 if size is None else size.go_on(count)):
             going = self.reading.step()
             while self.reading.graph.deepest() is not None:
                 self.reading.step()

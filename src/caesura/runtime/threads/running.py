@@ -13,7 +13,7 @@ from caesura.runtime.graph.schedule import Schedule, ScheduleName
 from caesura.runtime.query.query import Query
 from caesura.runtime.query.result import Output, Result, delivered, enlarge, for_one_run, pace_of, query_of
 from caesura.runtime.threads.query import ThreadedQuery
-from caesura.runtime.threads.rounds import MOST_ROWS
+from caesura.runtime.threads.round_size import MOST_ROWS
 from caesura.runtime.threads.spreading import spread
 
 MAX_THREADS = 256

@@ -1,4 +1,4 @@
-"""Rounds that grow, and pages in ranges: the rows, late rows and counts of one thread."""
+"""RoundSize that grow, and pages in ranges: the rows, late rows and counts of one thread."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ import caesura as cz
 from caesura import Stream, col
 from caesura.runtime.graph import row_ranges
 from caesura.runtime.graph.row_ranges import RowRanges
-from caesura.runtime.threads import dealing, rounds
-from caesura.runtime.threads.rounds import Rounds
+from caesura.runtime.threads import dealing, round_size
+from caesura.runtime.threads.round_size import RoundSize
 
 EXAMPLES = examples(12, short=4)
 
@@ -39,19 +39,19 @@ def page_of(count: int, width: int = 1) -> dict[str, list[Any]]:
 
 
 def test_rounds_grow_where_they_gain_until_they_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rounds, "FIRST_ROWS", 4)
-    monkeypatch.setattr(rounds, "ROUND_ROWS", 8)
-    monkeypatch.setattr(rounds, "MOST_ROWS", 100)
+    monkeypatch.setattr(round_size, "FIRST_ROWS", 4)
+    monkeypatch.setattr(round_size, "ROUND_ROWS", 8)
+    monkeypatch.setattr(round_size, "MOST_ROWS", 100)
     free, slow = Shelf(1000), Shelf(1000, limit=3)
     some: Any = [free, slow]
-    made = Rounds(some)
+    made = RoundSize(some)
     sizes = [made.rows]
     for gains in (True, True, True, False, True):
         made.follow(page_of(5), gains=gains)
         sizes.append(made.rows)
         assert (free.limit, slow.limit) == (made.rows, 3)
     assert sizes == [4, 16, 64, 100, 8, 32]
-    monkeypatch.setattr(rounds, "MOST_BYTES", 20 * 24)  # an event of one column has 24 bytes
+    monkeypatch.setattr(round_size, "MOST_BYTES", 20 * 24)  # an event of one column has 24 bytes
     made.follow(page_of(5), gains=True)
     assert made.rows == 20
     made.follow(page_of(5, width=50), gains=True)
@@ -62,7 +62,7 @@ def test_rounds_grow_where_they_gain_until_they_are_large(monkeypatch: pytest.Mo
 
 def test_a_round_ends_where_the_next_rows_would_make_it_too_large() -> None:
     some: Any = [Shelf(70)]
-    made = Rounds(some)
+    made = RoundSize(some)
     made.rows = 100
     assert [made.go_on(count) for count in (0, 5, 6, 30, 31, 100)] == [True, True, True, True, False, False]
     some[0].done = True
@@ -125,7 +125,7 @@ def late_rows(late: dict[str, pa.Table]) -> Counter[str]:
 @pytest.mark.parametrize("name", PLANS)
 def test_rounds_of_any_size_give_what_one_thread_gives(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for room, key, value in (
-        (rounds, "FIRST_ROWS", 32), (rounds, "ROUND_ROWS", 64), (rounds, "MOST_ROWS", 400),
+        (round_size, "FIRST_ROWS", 32), (round_size, "ROUND_ROWS", 64), (round_size, "MOST_ROWS", 400),
         (row_ranges, "MIN_ROWS", 4), (row_ranges, "MAX_ROWS", 24),
         (dealing, "LEAST", 16), (dealing, "MANY", 0),
     ):  # fmt: skip
@@ -153,7 +153,7 @@ def test_rounds_of_any_size_give_what_one_thread_gives(name: str, monkeypatch: p
 def test_retracts_in_ranges_of_large_rounds_give_what_one_thread_gives(
     seed: int, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rounds, "FIRST_ROWS", 32)
+    monkeypatch.setattr(round_size, "FIRST_ROWS", 32)
     monkeypatch.setattr(row_ranges, "MIN_ROWS", 4)
     monkeypatch.setattr(row_ranges, "MAX_ROWS", 24)
     random = np.random.default_rng(seed)

@@ -20,7 +20,7 @@ FEW = 16
 """With this part of its rows a round is one; pages that were read are put together, which copies them."""
 
 
-class Rounds:
+class RoundSize:
     """The size of the next round of some sources."""
 
     def __init__(self, readers: Iterable[SourceReader]) -> None:
