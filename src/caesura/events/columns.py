@@ -69,6 +69,13 @@ class Grown:
         self.data[self.size : end] = values
         self.size = end
 
+    def repeat(self, value: Any, count: int) -> None:
+        """So many times a value behind the others."""
+        end = self.size + count
+        self._make_room(end)
+        self.data[self.size : end] = value
+        self.size = end
+
     def _make_room(self, end: int) -> None:
         if end > len(self.data):
             # Room that nothing was written to costs no memory, and moving what is there costs most.

@@ -349,7 +349,7 @@ def take_rows(batch: pa.RecordBatch, rows: I64) -> pa.RecordBatch:
     """The named rows of a batch, also of one without columns."""
     if batch.num_columns == 0:
         return empty_rows(len(rows))
-    if len(rows) <= FEW or (len(rows) <= SHORT and not all(is_words(field.type) for field in batch.schema)):
+    if len(rows) <= FEW or (len(rows) <= SHORT and not all(map(is_words, batch.schema.types))):
         return batch.take(plain_array(rows))
     return pa.RecordBatch.from_arrays([take_values(c, rows) for c in batch.columns], schema=batch.schema)
 

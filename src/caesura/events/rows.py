@@ -105,7 +105,7 @@ class RowState:
             self.payload.refer(payload)
         elif payload is not None and self.payload.columns:
             self.payload.append(payload, rows)
-        self._alive.extend(np.ones(count, np.bool_))
+        self._alive.repeat(True, count)
         self.size += count
         self.live += count
         return first

@@ -16,11 +16,18 @@ from caesura.kernels.hashing import I64
 
 
 @kernel
-def hang(keys: I64, first: int, head: I64, follow: I64) -> None:
-    """Links rows from ``first`` on; row first + i has the key number keys[i]."""
-    for i in range(len(keys)):
-        follow[first + i] = head[keys[i]]
-        head[keys[i]] = first + i
+def hang(keys: I64, at: int, first: int, head: I64, follow: I64) -> int:
+    """Links rows from the place ``at`` on; row first + i has the key number keys[i].
+
+    Gives the place of the first key that there is no head for; the number of keys where all are linked.
+    """
+    for i in range(at, len(keys)):
+        key = keys[i]
+        if key >= len(head):
+            return i
+        follow[first + i] = head[key]
+        head[key] = first + i
+    return len(keys)
 
 
 @kernel
@@ -68,12 +75,13 @@ class Chains:
 
     def add(self, keys: I64) -> None:
         """Links the next rows, in order, to their keys."""
-        largest = int(keys.max(initial=-1)) + 1
-        self.reach(largest)
         end = self.size + len(keys)
         if end > len(self.follow):
             self.follow = _longer(self.follow, end)
-        hang(keys, self.size, self.head, self.follow)
+        linked = hang(keys, 0, self.size, self.head, self.follow)
+        if linked < len(keys):
+            self.reach(int(keys.max()) + 1)
+            hang(keys, linked, self.size, self.head, self.follow)
         self.size = end
 
     def reach(self, keys: int) -> None:

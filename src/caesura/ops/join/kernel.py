@@ -41,7 +41,7 @@ def probe(
     n = len(key)
     while i < n:
         if link == FRESH:
-            link = head[key[i]] if key[i] >= 0 else -1
+            link = head[key[i]] if 0 <= key[i] < len(head) else -1
         while link >= 0:
             if out == room:
                 resume[0] = i
@@ -84,7 +84,7 @@ def first_links(key: I64, head: I64, rows: I64, links: I64) -> int:
     """
     count = 0
     for i in range(len(key)):
-        link = head[key[i]] if key[i] >= 0 else -1
+        link = head[key[i]] if 0 <= key[i] < len(head) else -1
         rows[count] = i
         links[count] = link
         count += link >= 0
@@ -150,7 +150,7 @@ def look_up(
     Then the pairs live as the page's rows do. Stops at the first row that does not.
     """
     for i in range(len(key)):
-        link = head[key[i]] if key[i] >= 0 else -1
+        link = head[key[i]] if 0 <= key[i] < len(head) else -1
         if link < 0 or follow[link] >= 0 or o_le[link] > le[i] or o_re[link] < re[i]:
             return False
         if len(re_new) > 0 and re_new[i] > o_re[link]:

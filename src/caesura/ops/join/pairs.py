@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from caesura.events.columns import ColumnStore
-from caesura.events.page import Page
+from caesura.events.page import Page, take_rows
 from caesura.expr import compile_predicate
 from caesura.kernels.hashing import I64, Mask
 from caesura.ops.join.node import Join
@@ -26,12 +26,16 @@ class JoinedRows:
         columns = [*left.columns, *(right.column(i) for i in self._right)]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
-    def met(self, port: int, mine: pa.RecordBatch, store: ColumnStore, link: I64) -> pa.RecordBatch:
-        """Rows of one side beside the stored rows of the other that they meet."""
+    def met(
+        self, port: int, mine: pa.RecordBatch, rows: I64 | None, store: ColumnStore, link: I64
+    ) -> pa.RecordBatch:
+        """Rows of one side, all or some, beside the stored rows of the other that they meet."""
         if port == 1:
-            return self.beside(store.take(link), mine)
-        theirs = [store.columns[i].take(link) for i in self._right]
-        return pa.RecordBatch.from_arrays([*mine.columns, *theirs], schema=self.schema)
+            own = mine.select(self._right)  # the keys leave with the left
+            columns = [*store.take(link).columns, *_some(own, rows).columns]
+        else:
+            columns = [*_some(mine, rows).columns, *[store.columns[i].take(link) for i in self._right]]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     @property
     def tests(self) -> bool:
@@ -46,3 +50,7 @@ class JoinedRows:
         """For which pairs of a side's rows and the other's the predicate is true."""
         assert self._test is not None
         return self._test(self.beside(here, there) if side == 0 else self.beside(there, here))
+
+
+def _some(batch: pa.RecordBatch, rows: I64 | None) -> pa.RecordBatch:
+    return batch if rows is None or batch.num_columns == 0 else take_rows(batch, rows)

@@ -28,6 +28,8 @@ from caesura.ops.join.waiting import PAGE_ROWS, Taken, WaitingPage, WaitingRows
 from caesura.plan import AlignedOperator, GivenUp
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern
 
+NOTHING_STORED: Mask = np.zeros(0, np.bool_)
+"""Of a page that waits: nobody looks at it, for such a page has no retracts."""
 SPARE_KEYS = 32_768
 """So many keys may outlive their rows before they are forgotten."""
 
@@ -70,32 +72,32 @@ class JoinOperator(AlignedOperator):
         mine, other = self.sides[port], self.sides[1 - port]
         self._file(1 - port, self._waiting[1 - port].asked(page.payload))
         store = self._to_store(port, page)
-        waiting = self._wait(port, page, store)
+        kept = int(np.count_nonzero(store))
+        waiting = self._wait(port, page, store, kept)
         if waiting is not None:
-            store = np.zeros(len(page), np.bool_)
             if other.rows.live == 0:
                 return []
-        lookup = not store.any() and not other.preserved
-        key = self._numbers(mine, page.payload, lookup)
+            store, kept = NOTHING_STORED, 0
+        key = self._numbers(mine, page.payload, lookup=not kept and not other.preserved)
         if waiting is not None:
             waiting.numbers = key
         items = [self._meet(port, page, key)] if self._pairs else []
         touched = self._touched(1 - port, page, key) if other.preserved else None
-        changed = self._keep(port, page, key, store)
+        changed = self._keep(port, page, key, store) if kept or page.re_new is not None else NO_NEW
         if mine.preserved:
             items.append(self._relay(port, changed))
         if touched is not None:
             items.append(self._relay(1 - port, touched))
         return [concat(items, self.schema)]  # one page: a pair and the piece it replaces leave together
 
-    def _wait(self, port: int, page: Page, store: Mask) -> WaitingPage | None:
+    def _wait(self, port: int, page: Page, store: Mask, kept: int) -> WaitingPage | None:
         """Lets the rows of a large page that are to be stored wait as they came; None where they cannot."""
         if page.re_new is not None or page.tags is not None or self.sides[port].sources or not self._pairs:
             return None
-        preserved = any(side.preserved for side in self.sides)
-        if preserved or self._paged or np.count_nonzero(store) < PAGE_ROWS:
+        left, right = self.sides
+        if left.preserved or right.preserved or self._paged or kept < PAGE_ROWS:
             return None
-        return self._waiting[port].add(page, store)
+        return self._waiting[port].add(page, store, kept)
 
     def _file(self, port: int, waited: Iterable[Taken]) -> None:
         """Brings rows that waited among the stored rows of their side."""
@@ -169,12 +171,11 @@ class JoinOperator(AlignedOperator):
         other = self.sides[1 - port]
         link = other.look_up(key, page) if page.tags is None else None
         if link is not None:
-            both = self._rows.met(port, page.payload, other.rows.payload, link)
+            both = self._rows.met(port, page.payload, None, other.rows.payload, link)
             return self._rows.tested(Page(page.le, page.re, both, page.re_new))
         row, link, le, re, new = other.probe(key, page)
         whole = len(row) == len(page) and (len(row) == 0 or bool((row[1:] > row[:-1]).all()))
-        mine = page.payload if whole else take_rows(page.payload, row)
-        both = self._rows.met(port, mine, other.rows.payload, link)
+        both = self._rows.met(port, page.payload, None if whole else row, other.rows.payload, link)
         met = Page.of(both, le=le, re=re, re_new=new)
         if isinstance(page.tags, Labels):
             met = replace(met, tags=page.tags.met(row, other.labels(), link))
@@ -191,7 +192,7 @@ class JoinOperator(AlignedOperator):
         link = other.look_up(key, page)
         if link is None:
             return None
-        both = self._rows.met(0, page.payload, other.rows.payload, link)
+        both = self._rows.met(0, page.payload, None, other.rows.payload, link)
         since, until = other.rows.get("le")[link], other.rows.get("re")[link]
         return page.with_payload(both), int(since.max()), int(until.min())
 
@@ -199,7 +200,7 @@ class JoinOperator(AlignedOperator):
         """Brings a page into its side's rows; gives the numbers of preserved rows that came or changed."""
         mine = self.sides[port]
         if page.retracts is None:
-            return mine.insert(page, np.flatnonzero(store), key) if store.any() else NO_NEW
+            return mine.insert(page, np.flatnonzero(store), key)
         self._file(port, self._waiting[port].all())
         if mine.rows.size == 0 and not store.any():
             return NO_NEW

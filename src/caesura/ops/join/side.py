@@ -111,7 +111,6 @@ class Side:
         if self._failed or self.rows.live == 0:
             self._failed = max(0, self._failed - 1)
             return None
-        self.chains.reach(int(key.max(initial=-1)) + 1)
         news = NO_NEW if page.re_new is None else page.re_new
         found = np.empty(len(page), np.int64)
         links = self.chains.head, self.chains.follow
@@ -123,7 +122,6 @@ class Side:
 
     def probe(self, key: I64, page: Page) -> tuple[I64, I64, I64, I64, I64 | None]:
         """Meets a page of the other side with the rows here: (page row, row here, LE, RE, RE_new)."""
-        self.chains.reach(int(key.max(initial=-1)) + 1)
         if page.re_new is None:
             return (*self._probe_inserts(key, page), None)
         resume = np.array([0, FRESH], np.int64)
@@ -341,11 +339,12 @@ class Side:
     def relink(self) -> None:
         """Chains anew, from the key numbers that the rows have."""
         self.chains.clear()
-        self.sent_chains.clear()
         self.chains.add(self.rows.get("key"))
-        self.sent_chains.add(self.sent.get("row"))
         self.ending.relist(self.rows.get("re"))
-        self.sent_ending.relist(self.sent.get("re"))
+        if self.preserved:
+            self.sent_chains.clear()
+            self.sent_chains.add(self.sent.get("row"))
+            self.sent_ending.relist(self.sent.get("re"))
         self._by_value = None
 
 

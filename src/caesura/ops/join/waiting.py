@@ -7,7 +7,7 @@ more than have one of them.
 >>> def words(batch): return batch["id"].to_numpy()
 >>> rows = WaitingRows(words, words)
 >>> batch = pa.record_batch({"id": np.arange(20)})
->>> _ = rows.add(Page(np.zeros(20, np.int64), np.arange(1, 21), batch), np.arange(20) > 1)
+>>> _ = rows.add(Page(np.zeros(20, np.int64), np.arange(1, 21), batch), np.arange(20) > 1, 18)
 >>> [some.page.take(at).rows() for some, at in rows.asked(pa.record_batch({"id": [3]}))], rows.count
 ([[(0, 4, None, (3,))]], 17)
 >>> rows.drop(20), rows.count
@@ -59,9 +59,8 @@ def pick_marked(words: I64, down: int, marked: Mask, waits: Mask, rows: I64) -> 
 class WaitingPage:
     """A page, and which of its rows wait."""
 
-    def __init__(self, page: Page, waits: Mask) -> None:
-        self.page, self.waits = page, waits
-        self.count = int(np.count_nonzero(waits))
+    def __init__(self, page: Page, waits: Mask, count: int) -> None:
+        self.page, self.waits, self.count = page, waits, count
         ends = page.re if self.count == len(page) else page.re[waits]
         self.until = int(ends.max(initial=MIN_TIME))
         self.words: I64 | None = None
@@ -96,9 +95,9 @@ class WaitingRows:
     def count(self) -> int:
         return sum(some.count for some in self._pages)
 
-    def add(self, page: Page, waits: Mask) -> WaitingPage:
-        """Takes those rows of a page that are to wait."""
-        self._pages.append(WaitingPage(page, waits))
+    def add(self, page: Page, waits: Mask, count: int) -> WaitingPage:
+        """Takes those rows of a page that are to wait, so many."""
+        self._pages.append(WaitingPage(page, waits, count))
         return self._pages[-1]
 
     def asked(self, payload: pa.RecordBatch) -> list[Taken]:
