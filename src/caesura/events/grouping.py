@@ -67,6 +67,8 @@ def grouped(columns: Sequence[pa.Array], count: int) -> PageGroups | None:
     for column in columns[1:]:
         if found is not None and _is_whole(column) and follows(_codes(column), found.number, found.first):
             continue  # a column that goes with the others, as what a join added to its key
+        if found is not None and 2 * len(found.first) > count:
+            return None  # hardly any two rows are alike already
         other = None if found is None else _numbered(column, limit)
         if found is None or other is None or len(found.first) * len(other.first) > limit:
             return None

@@ -349,9 +349,17 @@ def take_rows(batch: pa.RecordBatch, rows: I64) -> pa.RecordBatch:
     """The named rows of a batch, also of one without columns."""
     if batch.num_columns == 0:
         return empty_rows(len(rows))
+    if len(rows) == batch.num_rows and _in_order(rows):
+        return batch
     if len(rows) <= FEW or (len(rows) <= SHORT and not all(map(is_words, batch.schema.types))):
         return batch.take(plain_array(rows))
     return pa.RecordBatch.from_arrays([take_values(c, rows) for c in batch.columns], schema=batch.schema)
+
+
+def _in_order(rows: I64) -> bool:
+    """Whether so many different rows, of as many, are named as they lie."""
+    last = len(rows) - 1
+    return last < 0 or (rows[0] == 0 and rows[last] == last and bool((rows[1:] > rows[:-1]).all()))
 
 
 def take_values(column: pa.Array, rows: I64) -> pa.Array:

@@ -208,10 +208,12 @@ class Mover(Operator):
         self._node = node
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
-        le, re = self._node.move(page.le, page.re)
         if page.re_new is None:
+            forever = self._node.rule == "forever"  # whatever ends points have, if somebody asks
+            le, re = self._node.move(page.le, page.le if forever else page.re)
             moved = Page(le, re, page.payload, tags=page.tags)
-            return [moved.filter(le < re)]
+            return [moved if forever else moved.filter(le < re)]
+        le, re = self._node.move(page.le, page.re)
         assert page.retracts is not None
         ends = np.where(page.retracts, page.re_new, page.re)
         new_le, new_re = self._node.move(page.le, ends)

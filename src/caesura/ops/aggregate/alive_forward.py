@@ -17,7 +17,7 @@ from caesura.events.deferred import Deferred, DeferredPage
 from caesura.events.ending import EndingRows
 from caesura.events.identity import LOCAL, identity
 from caesura.events.nested import NO_MASK
-from caesura.events.page import NO_NEW_END, Page
+from caesura.events.page import NO_NEW_END, Page, take_values
 from caesura.events.referred import ReferredStore
 from caesura.events.rows import RowState
 from caesura.kernels import kernel
@@ -46,7 +46,7 @@ class NewPoints(NamedTuple):
     def of(self, rows: I64) -> NewPoints:
         """Some of them."""
         leaves = taken(self.leaves, rows) if len(self.leaves) else self.leaves
-        values = [value.take(pa.array(rows)) for value in self.values]
+        values = [take_values(value, rows) for value in self.values]
         return NewPoints(taken(self.who, rows), taken(self.time, rows), leaves, values)
 
     def behind(self, others: NewPoints) -> NewPoints:

@@ -17,7 +17,7 @@ from caesura.events.ending import EndingRows
 from caesura.events.identity import plain_zeros
 from caesura.events.item import Item
 from caesura.events.nested import NO_MASK
-from caesura.events.page import Page, take_rows
+from caesura.events.page import Page, take_rows, take_values
 from caesura.events.referred import ReferredStore
 from caesura.events.rows import RowState
 from caesura.kernels import kernel
@@ -200,7 +200,7 @@ class AliveOperator(Operator):
         else:
             self._note_changed(touched)
             row, time, leaves = in_order_of_time(page)
-            own = [value.take(pa.array(row)) for value in values]
+            own = [take_values(value, row) for value in values]
             new = NewPoints(taken(groups.who, row), time, leaves, own)
         points = forward.new_points(touched, new)
         ran, columns = self._run(touched, points.rows, points.values)

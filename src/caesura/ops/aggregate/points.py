@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from caesura.events.columns import taken
 from caesura.events.delta import deltas
 from caesura.events.identity import Secret, identity
 from caesura.events.nested import NO_MASK
@@ -167,7 +168,7 @@ def in_order_of_time(page: Page) -> tuple[I64, I64, Mask]:
         merge_runs(one[:begins], time[:begins], one[begins:], time[begins:], order)
     else:
         order = np.argsort(time)
-    return row[order], time[order], n[order] < 0
+    return taken(row, order), taken(time, order), order >= begins
 
 
 def ends_that_move(page: Page) -> Mask:

@@ -77,58 +77,61 @@ def probe(
 
 
 @kernel
-def first_links(key: I64, head: I64, rows: I64, links: I64) -> int:
-    """The rows whose keys the other side has, and the first of its rows for each; gives how many.
-
-    All rows are written, the others over and over, so that there is no branch to guess.
-    """
-    count = 0
-    for i in range(len(key)):
-        link = head[key[i]] if 0 <= key[i] < len(head) else -1
-        rows[count] = i
-        links[count] = link
-        count += link >= 0
-    return count
-
-
-@kernel
 def meet_inserts(
-    rows: I64,
-    links: I64,
-    at: int,
+    key: I64,
     le: I64,
     re: I64,
+    head: I64,
     follow: I64,
     o_le: I64,
     o_re: I64,
+    resume: I64,
+    rows: I64,
+    links: I64,
     out_row: I64,
     out_other: I64,
     out_le: I64,
     out_re: I64,
-) -> tuple[int, int]:
-    """What `probe` does for inserts, from the place ``at`` of the rows that `first_links` gives.
+) -> int:
+    """What `probe` does for inserts: gives how many pairs it wrote. With an empty ``re`` rows are points.
 
-    Gives how many pairs it wrote, and where to go on; the last place of the output is only scratch.
+    Of a stretch of rows, those whose keys the other side has are found first, with the first of its rows for
+    each; others are written over, so that there is no branch to guess. ``resume`` holds where to go on: the
+    end of the stretch, the place in it and how many are there. Lifetimes have no room where nobody asks.
     """
     out = 0
-    room = len(out_row) - 1
-    for n in range(at, len(rows)):
-        i = rows[n]
-        link = links[n]
-        start, end = le[i], re[i]
-        while link >= 0:
-            if out == room:
-                links[n] = link
-                return out, n
-            begin = max(start, o_le[link])
-            stop = min(end, o_re[link])
-            out_row[out] = i
-            out_other[out] = link
-            out_le[out] = begin
-            out_re[out] = stop
-            out += begin < stop
-            link = follow[link]
-    return out, len(rows)
+    room = len(out_row) - 1  # the last place is only scratch
+    base, at, count = resume[0], resume[1], resume[2]
+    while True:
+        for n in range(at, count):
+            i = rows[n]
+            link = links[n]
+            start = le[i]
+            end = re[i] if len(re) > 0 else start + 1
+            while link >= 0:
+                if out == room:
+                    links[n] = link
+                    resume[0], resume[1], resume[2] = base, n, count
+                    return out
+                begin = max(start, o_le[link])
+                stop = min(end, o_re[link])
+                out_row[out] = i
+                out_other[out] = link
+                if len(out_le) > 0:
+                    out_le[out] = begin
+                    out_re[out] = stop
+                out += begin < stop
+                link = follow[link]
+        if base == len(key):
+            resume[0], resume[1], resume[2] = base, count, count
+            return out
+        first, base = base, min(len(key), base + len(rows) - 1)
+        at, count = 0, 0
+        for i in range(first, base):
+            link = head[key[i]] if 0 <= key[i] < len(head) else -1
+            rows[count] = i
+            links[count] = link
+            count += link >= 0
 
 
 @kernel
@@ -147,11 +150,13 @@ def look_up(
 ) -> bool:
     """Whether each row meets one row of the other side, all its life long; ``out_other`` says which.
 
-    Then the pairs live as the page's rows do. Stops at the first row that does not.
+    Then the pairs live as the page's rows do. Stops at the first row that does not. With an empty ``re`` rows
+    are points.
     """
     for i in range(len(key)):
         link = head[key[i]] if 0 <= key[i] < len(head) else -1
-        if link < 0 or follow[link] >= 0 or o_le[link] > le[i] or o_re[link] < re[i]:
+        end = re[i] if len(re) > 0 else le[i] + 1
+        if link < 0 or follow[link] >= 0 or o_le[link] > le[i] or o_re[link] < end:
             return False
         if len(re_new) > 0 and re_new[i] > o_re[link]:
             return False

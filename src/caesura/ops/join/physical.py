@@ -13,7 +13,7 @@ import pyarrow as pa
 from caesura.events.columns import taken, words
 from caesura.events.item import Item
 from caesura.events.labels import Labels
-from caesura.events.page import Page, concat, take_rows
+from caesura.events.page import Page, PointPage, concat, take_rows
 from caesura.events.paging import StatePages
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64, Mask
@@ -153,10 +153,11 @@ class JoinOperator(AlignedOperator):
         bound = self._bound(1 - port, port, page.payload)
         if isinstance(bound, int) and bound == INFINITY and not self.sides[1 - port].preserved:
             return np.zeros(len(page), np.bool_)
-        ends = page.re if page.re_new is None else np.maximum(page.re, page.re_new)
         if self.sides[1 - port].preserved:
             bound = np.minimum(bound, self._bound(port, port, page.payload))
-        return ends > bound
+        if page.lazy_ends:
+            return page.le >= bound
+        return (page.re if page.re_new is None else np.maximum(page.re, page.re_new)) > bound
 
     def _bound(self, promises_of: int, rows_of: int, payload: pa.RecordBatch) -> int | I64:
         """The time before which one side is settled, for the keys of rows of a side."""
@@ -172,11 +173,13 @@ class JoinOperator(AlignedOperator):
         link = other.look_up(key, page) if page.tags is None else None
         if link is not None:
             both = self._rows.met(port, page.payload, None, other.rows.payload, link)
-            return self._rows.tested(Page(page.le, page.re, both, page.re_new))
+            points = page.lazy_ends
+            found = PointPage(page.le, None, both) if points else Page(page.le, page.re, both, page.re_new)
+            return self._rows.tested(found)
         row, link, le, re, new = other.probe(key, page)
         whole = len(row) == len(page) and (len(row) == 0 or bool((row[1:] > row[:-1]).all()))
         both = self._rows.met(port, page.payload, None if whole else row, other.rows.payload, link)
-        met = Page.of(both, le=le, re=re, re_new=new)
+        met = PointPage(le, None, both) if re is None else Page.of(both, le=le, re=re, re_new=new)
         if isinstance(page.tags, Labels):
             met = replace(met, tags=page.tags.met(row, other.labels(), link))
         return self._rows.tested(met)

@@ -29,7 +29,6 @@ from caesura.kernels.sums import distinct
 from caesura.ops.join.kernel import (
     FRESH,
     REMOVED,
-    first_links,
     look_up,
     meet_inserts,
     outlive,
@@ -41,6 +40,8 @@ from caesura.punctuation import INFINITY
 
 NO_NEW: I64 = np.zeros(0, np.int64)
 PAUSE = 15
+STRETCH = 1 << 14
+"""So many rows of a page are looked up at a time, so that what is found stays in fast memory."""
 SIDE_SALT = (np.uint64(0x5BD1E995), np.uint64(0x1B873593))
 
 
@@ -115,13 +116,17 @@ class Side:
         found = np.empty(len(page), np.int64)
         links = self.chains.head, self.chains.follow
         own = self.rows.get("le"), self.rows.get("re")
-        if look_up(key, frozen(page.le), frozen(page.re), frozen(news), *links, *own, found):
+        times = frozen(page.le), frozen(NO_NEW if page.lazy_ends else page.re)
+        if look_up(key, *times, frozen(news), *links, *own, found):
             return found
         self._failed = PAUSE
         return None
 
-    def probe(self, key: I64, page: Page) -> tuple[I64, I64, I64, I64, I64 | None]:
-        """Meets a page of the other side with the rows here: (page row, row here, LE, RE, RE_new)."""
+    def probe(self, key: I64, page: Page) -> tuple[I64, I64, I64, I64 | None, I64 | None]:
+        """Meets a page of the other side with the rows here: (page row, row here, LE, RE, RE_new).
+
+        Without RE the pairs are points, at the starts of the page's rows.
+        """
         if page.re_new is None:
             return (*self._probe_inserts(key, page), None)
         resume = np.array([0, FRESH], np.int64)
@@ -136,19 +141,23 @@ class Side:
             room *= 2
         return _joined(parts)  # type: ignore[return-value]
 
-    def _probe_inserts(self, key: I64, page: Page) -> tuple[I64, I64, I64, I64]:
-        rows, links = np.empty(len(page) + 1, np.int64), np.empty(len(page) + 1, np.int64)
-        count = first_links(key, self.chains.head, rows, links)
-        rows, links = rows[:count], links[:count]
-        times = frozen(page.le), frozen(page.re)
-        own = self.chains.follow, self.rows.get("le"), self.rows.get("re")
+    def _probe_inserts(self, key: I64, page: Page) -> tuple[I64, I64, I64, I64 | None]:
+        points = page.lazy_ends
+        times = frozen(page.le), frozen(NO_NEW if points else page.re)
+        own = self.chains.head, self.chains.follow, self.rows.get("le"), self.rows.get("re")
+        stretch = min(len(page), STRETCH) + 1
+        resume, scratch = np.zeros(3, np.int64), (np.empty(stretch, np.int64), np.empty(stretch, np.int64))
         parts: list[tuple[I64, ...]] = []
-        at, room = 0, max(1024, count + count // 4)
-        while at < count or not parts:
-            buffers = tuple(np.empty(room, np.int64) for _ in range(4))
-            made, at = meet_inserts(rows, links, at, *times, *own, *buffers)
+        room = max(1024, len(page) + len(page) // 4)
+        while resume[0] < len(page) or resume[1] < resume[2]:
+            buffers = tuple(np.empty(room, np.int64) for _ in range(2 if points else 4))
+            times_out = (NO_NEW, NO_NEW) if points else buffers[2:]
+            made = meet_inserts(key, *times, *own, resume, *scratch, *buffers[:2], *times_out)
             parts.append(tuple(b[:made] for b in buffers))
             room *= 2
+        if points:
+            row, link = _joined(parts)
+            return row, link, taken(page.le, row), None
         return _joined(parts)  # type: ignore[return-value]
 
     def insert(self, page: Page, at: I64, key: I64) -> I64:
