@@ -27,3 +27,9 @@ def test_rows_of_a_group_have_equal_values_and_groups_are_numbered_as_they_come(
             assert found is not None
             assert found.number.tolist() == [known[row] for row in rows]
             assert found.first.tolist() == [rows.index(row) for row in known]
+
+
+def test_rows_that_hardly_two_share_are_told_apart_by_what_they_are() -> None:
+    number = pa.array([*range(50), 0, 1])
+    assert grouped([number], 52) is not None
+    assert grouped([number, pa.array(["x"] * 52)], 52) is None

@@ -18,7 +18,7 @@ from caesura.expr import delimited
 from caesura.kernels import Kernel, memo
 from caesura.ops import deliver
 from caesura.ops.aggregate import slots, tumbling_operator
-from caesura.ops.join import physical, waiting
+from caesura.ops.join import physical, side, waiting
 from caesura.testing.case import LawCase, cases
 from caesura.testing.laws import check_laws
 
@@ -32,6 +32,7 @@ CASES = [case for case in cases() if str(case).startswith(STEPS)]
 def small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages of a row count as large."""
     monkeypatch.setattr(physical, "PAGE_ROWS", 1)
+    monkeypatch.setattr(side, "STRETCH", 2)
     monkeypatch.setattr(waiting, "SHARE", 0)
     monkeypatch.setattr(slots, "LARGE_PAGE", 1)
     monkeypatch.setattr(tumbling_operator, "LARGE_PAGE", 1)
