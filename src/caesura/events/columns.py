@@ -114,6 +114,11 @@ class Grown:
         """Whether so many values need not keep the room there is."""
         return len(self.data) > ROOM and 4 * count < len(self.data)
 
+    def cut(self, count: int) -> None:
+        """Only the first so many values, where they lie if `keep` would leave as much room."""
+        self.data = self.data[:count].copy() if self._too_much(count) else self.data
+        self.size = count
+
     def keep(self, rows: I64, *, reuse: bool = False) -> None:
         """Only the named values, in new memory with as much room as there was, if it would not stand empty.
 

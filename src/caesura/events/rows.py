@@ -17,7 +17,7 @@ later ones win.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -147,11 +147,17 @@ class RowState:
         """Whether it is time to compact."""
         return wasteful(self.live, self.size)
 
-    def compact(self, keep: I64 | None = None) -> I64:
-        """Moves the live rows, or some of them, together; gives their old numbers, by new number."""
+    def compact(self, keep: I64 | None = None, *, moved: Collection[str] = ()) -> I64:
+        """Moves the live rows, or some of them, together; gives their old numbers, by new number.
+
+        Somebody may have moved the values of some fields already.
+        """
         keep = np.flatnonzero(self.alive) if keep is None else keep
-        for grown in self.fields.values():
-            grown.keep(keep, reuse=self.reuses)
+        for name, grown in self.fields.items():
+            if name in moved:
+                grown.cut(len(keep))
+            else:
+                grown.keep(keep, reuse=self.reuses)
         if self.payload.columns:
             self.payload.compact(keep)
         self._alive.fill(True, len(keep))

@@ -145,6 +145,18 @@ def outlive(alive: Mask, ends: I64, bound: int, rows: I64) -> int:
 
 
 @kernel
+def move_and_link(rows: I64, le: I64, re: I64, key: I64, head: I64, follow: I64) -> None:
+    """The named rows, ascending, one behind the other at the beginning, and linked by key."""
+    head[:] = -1
+    for n in range(len(rows)):
+        i = rows[n]
+        own = key[i]
+        le[n], re[n], key[n] = le[i], re[i], own
+        follow[n] = head[own]
+        head[own] = n
+
+
+@kernel
 def look_up(
     key: I64, le: I64, re: I64, re_new: I64, head: I64, follow: I64, o_le: I64, o_re: I64, out_other: I64
 ) -> bool:

@@ -31,6 +31,7 @@ from caesura.ops.join.kernel import (
     REMOVED,
     look_up,
     meet_inserts,
+    move_and_link,
     outlive,
     probe,
     retract_rows,
@@ -39,6 +40,8 @@ from caesura.ops.join.lookups import LONG, SLACK, ByValue
 from caesura.punctuation import INFINITY
 
 NO_NEW: I64 = np.zeros(0, np.int64)
+MOVED = ("le", "re", "key")
+"""The fields of a row that are moved while it is linked anew."""
 PAUSE = 15
 STRETCH = 1 << 14
 """So many rows of a page are looked up at a time, so that what is found stays in fast memory."""
@@ -303,8 +306,12 @@ class Side:
             if left == self.rows.live:
                 return
             if wasteful(left, self.rows.size):
-                self.rows.compact(rows[:left])
-                self.relink()
+                rows = rows[:left]
+                le, re, key = (self.rows.get(name) for name in MOVED)
+                move_and_link(rows, le, re, key, self.chains.head, self.chains.follow)
+                self.rows.compact(rows, moved=MOVED)
+                self.chains.size = left
+                self._listed_anew()
                 return
         self.drop(self._over(near, bound))
 
@@ -349,11 +356,15 @@ class Side:
         """Chains anew, from the key numbers that the rows have."""
         self.chains.clear()
         self.chains.add(self.rows.get("key"))
-        self.ending.relist(self.rows.get("re"))
         if self.preserved:
             self.sent_chains.clear()
             self.sent_chains.add(self.sent.get("row"))
             self.sent_ending.relist(self.sent.get("re"))
+        self._listed_anew()
+
+    def _listed_anew(self) -> None:
+        """Rows have other numbers."""
+        self.ending.relist(self.rows.get("re"))
         self._by_value = None
 
 
