@@ -13,7 +13,7 @@ from caesura.expr import Expr, attributes, reads_time, type_of
 from caesura.plan import FeedbackRule, Holding, Need, Node, Operator, OwnFeedback, Properties, Translation
 from caesura.plan.lifetimes import Inside, Whole
 from caesura.plan.roles import WHOLE, OnLoop, PunctuatedBy
-from caesura.punctuation import INFINITY, MIN_TIME, Image, Pattern, SchemaMapping, ge, le, lt
+from caesura.punctuation import INFINITY, MIN_TIME, TIME, Image, Pattern, SchemaMapping, ge, le, lt
 
 How = Literal["inner", "left", "right", "full", "semi", "anti"]
 HOWS: tuple[How, ...] = ("inner", "left", "right", "full", "semi", "anti")
@@ -149,11 +149,10 @@ class Join(Node):
         """
         if pattern.time_bound is None:
             return None
-        padded = self.preserved[1 - port] and self.how not in ("semi", "anti")
-        keys = {pair[port] for pair in self.on}
-        own = [a for a in pattern.without_time().attributes if a not in keys]
-        if padded and any(pattern[a].contains(None) for a in own):
-            return None
+        if self.preserved[1 - port] and self.how not in ("semi", "anti"):
+            keys = {TIME, *(pair[port] for pair in self.on)}
+            if any(pattern[a].contains(None) for a in pattern.attributes if a not in keys):
+                return None
         return self.mappings[port].down(pattern)
 
     def counts(self, name: str) -> bool:
