@@ -12,6 +12,7 @@ from caesura.events.page import PointPage, take_rows
 from caesura.kernels.chains import Chains
 from caesura.ops.join import side
 from caesura.ops.join.side import Side
+from caesura.ops.join.waiting import WaitingRows
 from caesura.punctuation import INFINITY
 
 
@@ -93,3 +94,16 @@ def test_all_rows_as_they_lie_are_the_batch_itself() -> None:
     assert take_rows(batch, np.arange(3)) is batch
     for rows in ([0, 2, 1], [0, 0, 2], [0, 1], [0, 1, 1, 2]):
         assert take_rows(batch, np.array(rows))["v"].to_pylist() == [7 + row for row in rows]
+
+
+@pytest.mark.parametrize("bound", [-1, 7, 20, 38, 39, 40])
+def test_points_wait_as_long_without_ends_as_with_them(bound: int) -> None:
+    mine, _ = drawn(5, 200, 2)
+    waits = mine.le % 3 > 0
+    left = []
+    for page in (PointPage(mine.le, None, mine.payload), Page(mine.le, mine.le + 1, mine.payload)):
+        rows = WaitingRows(lambda batch: batch["k"].to_numpy(), lambda batch: batch["k"].to_numpy())
+        until = rows.add(page, waits.copy(), int(waits.sum())).until
+        gone = [(at.tolist(), rows.count) for _, at in rows.drop(bound)]
+        left.append((until, gone, rows.count, [at.tolist() for _, at in rows.all()], page.lazy_ends))
+    assert left[0][:4] == left[1][:4] and left[0][4]

@@ -217,6 +217,11 @@ class Page:
         """Whether these are points whose ends nobody has asked for."""
         return False
 
+    def ends_after(self, bound: int | I64) -> Mask:
+        """Which rows of a page of inserts end after a bound; points need no ends for that."""
+        later: Mask = self.le >= bound if self.lazy_ends else self.re > bound
+        return later
+
     def times(self, *, ends: bool) -> tuple[I64, I64 | None]:
         """The starts, and the ends where those are wanted."""
         return self.le, self.re if ends else None

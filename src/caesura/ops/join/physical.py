@@ -155,9 +155,7 @@ class JoinOperator(AlignedOperator):
             return np.zeros(len(page), np.bool_)
         if self.sides[1 - port].preserved:
             bound = np.minimum(bound, self._bound(port, port, page.payload))
-        if page.lazy_ends:
-            return page.le >= bound
-        return (page.re if page.re_new is None else np.maximum(page.re, page.re_new)) > bound
+        return page.ends_after(bound) if page.re_new is None else np.maximum(page.re, page.re_new) > bound
 
     def _bound(self, promises_of: int, rows_of: int, payload: pa.RecordBatch) -> int | I64:
         """The time before which one side is settled, for the keys of rows of a side."""

@@ -61,8 +61,10 @@ class WaitingPage:
 
     def __init__(self, page: Page, waits: Mask, count: int) -> None:
         self.page, self.waits, self.count = page, waits, count
-        ends = page.re if self.count == len(page) else page.re[waits]
-        self.until = int(ends.max(initial=MIN_TIME))
+        lazy = page.lazy_ends
+        times = page.le if lazy else page.re
+        times = times if count == len(page) else times[waits]
+        self.until = int(times.max(initial=MIN_TIME)) + lazy
         self.words: I64 | None = None
         self.numbers: I64 | None = None
         """The numbers of the rows' keys, if somebody has looked them up; -1 for a key without one."""
@@ -131,7 +133,7 @@ class WaitingRows:
         for some in self._pages:
             if some.until <= bound:
                 continue
-            some.waits &= some.page.re > bound
+            some.waits &= some.page.ends_after(bound)
             some.count = int(np.count_nonzero(some.waits))
             if 4 * some.count < len(some.page):
                 rest.append(some.taken(some.rows()))
