@@ -92,6 +92,17 @@ def test_whole_numbers_that_become_floats_are_told_of_as_such(wanted: Values, by
         assert found.matches_row({"v": v}) == wanted.contains(float(v) + by), v
 
 
+def test_infinity_is_told_of_apart_from_what_is_no_number() -> None:
+    made = stream(pa.float64(), 0.1)
+    for wanted in (one_of([math.inf]), one_of([math.inf, 1.0]), one_of([math.inf, math.nan]), lt(math.nan)):
+        found = told(made, wanted)
+        assert found is not None
+        for v in (math.inf, -math.inf, math.nan, 0.9, 3.0):
+            assert found.matches_row({"v": v}) == wanted.contains(v + 0.1), (wanted, v)
+    found = told(stream(pa.int16(), 0.5), one_of([math.inf]))
+    assert found is not None and not any(found.matches_row({"v": v}) for v in (-(2**15), 0, 2**15 - 1))
+
+
 def test_decimals_are_moved_exactly() -> None:
     found = told(stream(pa.decimal128(10, 2), Decimal("0.15")), gt(Decimal("3.10")))
     assert found is not None and str(found) == "v > 2.95"

@@ -58,14 +58,12 @@ class Sum(Image):
             return values.shift(by)
         return values.with_cuts(tuple((at + by, side) for at, side in values.cuts))
 
-    def _halved(self, values: Values) -> Values | None:
+    def _halved(self, values: Values) -> Values:
         cuts: list[Cut] = []
         for at, side in values.cuts:
-            if at != at:
-                return None
             if self.among is not None:
                 cuts.append((self._first(at, *self.among, strictly=side == 1), 0))
-            elif at == math.inf and side == 1:
+            elif math.isnan(at) or (at == math.inf and side == 1):
                 cuts.append((at, side))  # what is not a number stays so
             else:
                 first = self._first(at, _place(-math.inf), _place(math.inf), strictly=side == 1)
