@@ -20,8 +20,9 @@ STORE = "spark.sql.streaming.stateStore.providerClass"
 FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 """On a local disk the default starts a process to look for links, eight times for each file."""
 WITH_BYTECODE = Path(__file__).with_name("worker") / "python-for-spark"
+"""A script that starts Python with the installed pyspark, not Spark's zip of it, which holds no bytecode."""
 REAL_PYTHON = "CAESURA_PYTHON"
-"""The variable that tells it which Python that is."""
+"""The environment variable that tells the script which Python to start."""
 
 
 def session(
@@ -85,12 +86,9 @@ def session(
 def _python(master: str) -> str:
     """The Python of Spark's workers; on this machine one that reads pyspark with its bytecode."""
     os.environ[REAL_PYTHON] = sys.executable
-    beside = master == "local" or master.startswith("local[")
-    return (
-        str(WITH_BYTECODE)
-        if beside and _installed() and os.access(WITH_BYTECODE, os.X_OK)
-        else sys.executable
-    )
+    on_this_machine = master == "local" or master.startswith("local[")
+    fits = on_this_machine and _installed() and os.access(WITH_BYTECODE, os.X_OK)
+    return str(WITH_BYTECODE) if fits else sys.executable
 
 
 def _installed() -> bool:

@@ -14,7 +14,7 @@ from caesura.events.identity import Secret
 from caesura.io.sinks.current import TableLayout, net_items
 from caesura.plan import Counters, Speculate
 from caesura.plan.cut import LOOP, Exchange, Stages
-from caesura.punctuation import INFINITY, MIN_TIME, Alignment, Intent, Punctuation
+from caesura.punctuation import Alignment, Intent, Punctuation
 from caesura.runtime.buckets.epoch_figures import EpochFigures
 from caesura.runtime.buckets.grafting import StagePlan
 from caesura.runtime.buckets.labels import COUNTS, LOST, OBSERVED, OUT, READERS, WAKE
@@ -188,7 +188,7 @@ class Fragment:
         """
         for place, figure in enumerate(self.figures.take()):
             if figure is not None:
-                fits = isinstance(figure, int) and MIN_TIME <= figure <= INFINITY
+                fits = isinstance(figure, int) and -(2**63) <= figure < 2**63
                 yield Packet(0, f"{OBSERVED}{place}", 0, str(figure), int(figure) if fits else 0)
 
     # State.
