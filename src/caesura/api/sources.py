@@ -17,7 +17,6 @@ from caesura.expr import col
 from caesura.io.ingress.policy import Policy
 from caesura.io.ingress.pushed import Pushed
 from caesura.io.ingress.refusals import Lateness
-from caesura.io.sources.quarantine import OnBad
 from caesura.io.sources.read import Events
 from caesura.misuse import checked_methods
 from caesura.plan import TICKS, Duration, Properties, here
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from caesura.io.kafka.reader import Until
     from caesura.io.kafka.records import Meta
     from caesura.io.sinks.iceberg_catalog import Catalog
+    from caesura.io.sources.quarantine import OnBad
 
 ONLY_TYPES = {
     "Start": "caesura.io.changes.lake_reader",

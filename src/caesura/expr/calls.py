@@ -23,7 +23,6 @@ import inspect
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import update_wrapper
-from importlib.metadata import entry_points
 from itertools import zip_longest
 from typing import Any, Literal, NoReturn, overload
 
@@ -191,6 +190,8 @@ def registered_udf(name: str) -> Callable[..., Expr] | None:
     """The function of this name, in whatever case; None where there is none."""
     found = _registered.get(name.lower())
     if found is None:
+        from importlib.metadata import entry_points
+
         point = next((p for p in entry_points(group=GROUP) if p.name.lower() == name.lower()), None)
         found = None if point is None else _registered.setdefault(name.lower(), point.load())
     return found

@@ -24,15 +24,8 @@ if TYPE_CHECKING:
     from caesura.io.sinks.rows import rows_table
     from caesura.io.sources.drawn import from_items
     from caesura.io.sources.protocol import Offsets, Reader, lane_ends
-    from caesura.io.sources.read import (
-        Events,
-        from_arrow,
-        from_pandas,
-        from_rows,
-        read_csv,
-        read_json,
-        read_parquet,
-    )
+    from caesura.io.sources.read import Events, from_arrow, from_pandas, from_rows
+    from caesura.io.sources.read_files import read_csv, read_json, read_parquet
     from caesura.io.sources.source import Source
 
 ROOMS = {
@@ -50,7 +43,8 @@ ROOMS = {
     "caesura.io.sinks.rows": "rows_table",
     "caesura.io.sources.drawn": "from_items",
     "caesura.io.sources.protocol": "Offsets Reader lane_ends",
-    "caesura.io.sources.read": "Events from_arrow from_pandas from_rows read_csv read_json read_parquet",
+    "caesura.io.sources.read": "Events from_arrow from_pandas from_rows",
+    "caesura.io.sources.read_files": "read_csv read_json read_parquet",
     "caesura.io.sources.source": "Source",
 }
 """Where each name lives: a process that asks one source for its bounds must not import them all."""

@@ -9,21 +9,18 @@ from caesura.api.pairing import On, Pairing
 from caesura.api.planned import Planned, column_name
 from caesura.errors import CaesuraError, PlanError
 from caesura.expr import Column, Expr, col, lit
-from caesura.ops.asof import AsOf, Direction
-from caesura.ops.clip import Clip
 from caesura.ops.held import in_one_time, is_static
-from caesura.ops.interval import at_later_start, interval_sides
-from caesura.ops.join import How, Join
-from caesura.ops.latest import Latest, Ops
 from caesura.ops.layers import Layers
 from caesura.ops.lifetimes import Lifetime
-from caesura.ops.look_up import looked_up
 from caesura.ops.select import Select
 from caesura.ops.union import Union
 from caesura.plan import Duration, Node, here
 
 if TYPE_CHECKING:
     from caesura.api.stream import Stream
+    from caesura.ops.asof import Direction
+    from caesura.ops.join import How
+    from caesura.ops.latest import Ops
 
 Names = str | Sequence[str] | dict[str, str]
 
@@ -160,6 +157,10 @@ class MeetingSteps(Planned):
           4  5  | 7  5     Ada  | +
          20  21 | 7  6     null | +
         """
+        from caesura.ops.interval import at_later_start
+        from caesura.ops.join import Join
+        from caesura.ops.look_up import looked_up
+
         pairing = Pairing(self.node, other.node)
         pairing.add(on)
         pairing.refuse_keyless()
@@ -221,6 +222,8 @@ class MeetingSteps(Planned):
         self, left: Node, right: Node, within: tuple[Duration, Duration], how: How
     ) -> tuple[Node, Node]:
         """Both sides with lifetimes that overlap where starts lie within the interval."""
+        from caesura.ops.interval import interval_sides
+
         try:
             if is_static(left) or is_static(right):
                 raise PlanError(
@@ -303,6 +306,8 @@ class MeetingSteps(Planned):
           3  4  | 7  1 5.0 | +
           9  10 | 7  2 6.0 | +
         """
+        from caesura.ops.asof import AsOf
+
         near = None if tolerance is None else self._ticks(tolerance, "tolerance", "join_asof")
         pairing = Pairing(self.node, other.node, "join_asof")
         pairing.add(on)
@@ -546,10 +551,14 @@ class MeetingSteps(Planned):
          LE  RE | id v |
           1  5  | 7  1 | +
         """
+        from caesura.ops.latest import Ops
+
         ops = Ops(op, (*_several(insert), *_several(update)), _several(delete))
         return self._latest(key, order, ops, name, "changelog")
 
     def _latest(self, key: object, order: object, ops: Ops | None, name: str, step: str) -> Stream:
+        from caesura.ops.latest import Latest
+
         group = tuple(column_name(each, "key=", step) for each in _several(key))
         by = tuple(column_name(each, "order=", step) for each in _several(order))
         endless = Lifetime(inputs=(self.node,), rule="forever")
@@ -598,6 +607,8 @@ class MeetingSteps(Planned):
          LE  RE | id |
           1  6  | 7  | +
         """
+        from caesura.ops.clip import Clip
+
         inputs = in_one_time(self.node, by.node)
         return self._then(Clip(inputs=inputs, on=_pairs(on, "clip"), how="semi", name=name))
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack, get_type_hints
 
 import pyarrow as pa
@@ -24,12 +23,9 @@ from caesura.io.ingress.arrival import IngestionTime
 from caesura.io.ingress.policy import Policy, at_end
 from caesura.io.ingress.refusals import Lateness
 from caesura.io.ingress.shape import Form, Shape
-from caesura.io.sources.files import CSV, JSON, PARQUET, FileReader, Format
-from caesura.io.sources.lenient import LenientFileReader
 from caesura.io.sources.memory import BATCH, arrow_reader, pandas_reader
 from caesura.io.sources.protocol import Reader
 from caesura.io.sources.python_rows import RowsReader
-from caesura.io.sources.quarantine import OnBad
 from caesura.io.sources.source import Source
 from caesura.misuse import described, fits, shown
 from caesura.plan import here
@@ -66,45 +62,6 @@ class Events(TypedDict, total=False):
     """What messages call the step."""
 
 
-def read_parquet(
-    path: str | Path,
-    *,
-    columns: Sequence[str] | None = None,
-    schema: pa.Schema | None = None,
-    batch_size: int = BATCH,
-    on_bad: OnBad = "stop",
-    **events: Unpack[Events],
-) -> Source:
-    """Reads a Parquet file, or a folder of them in the order of their names."""
-    return _files(path, PARQUET, columns, schema, batch_size, on_bad, events)
-
-
-def read_csv(
-    path: str | Path,
-    *,
-    columns: Sequence[str] | None = None,
-    schema: pa.Schema | None = None,
-    batch_size: int = BATCH,
-    on_bad: OnBad = "stop",
-    **events: Unpack[Events],
-) -> Source:
-    """Reads a CSV file with a header line, or a folder of them; an empty field is null."""
-    return _files(path, CSV, columns, schema, batch_size, on_bad, events)
-
-
-def read_json(
-    path: str | Path,
-    *,
-    columns: Sequence[str] | None = None,
-    schema: pa.Schema | None = None,
-    batch_size: int = BATCH,
-    on_bad: OnBad = "stop",
-    **events: Unpack[Events],
-) -> Source:
-    """Reads a file of JSON lines, or a folder of them."""
-    return _files(path, JSON, columns, schema, batch_size, on_bad, events)
-
-
 def from_arrow(data: Any, *, batch_size: int = BATCH, **events: Unpack[Events]) -> Source:
     """Reads an Arrow table or batch, or, once, an Arrow stream."""
     return source_of(lambda: arrow_reader(data, batch_size=batch_size), events)
@@ -124,32 +81,6 @@ def from_rows(
 ) -> Source:
     """Reads dicts, tuples or dataclasses, with punctuation between them where there is any."""
     return source_of(lambda: RowsReader(rows, schema, batch_size=batch_size), events)
-
-
-def _files(
-    path: str | Path,
-    format_: Format,
-    columns: Sequence[str] | None,
-    schema: pa.Schema | None,
-    batch_size: int,
-    on_bad: OnBad,
-    events: Events,
-) -> Source:
-    refuse_wrong(events)
-    if columns is not None:
-        policy = events.get("punctuate")
-        time = events["time"] if isinstance(events["time"], str) else None
-        read = [time, events.get("end"), events.get("kind"), events.get("new_end")]
-        read.append(None if policy is None else policy.column)
-        columns = [*columns, *(column for column in read if column is not None)]
-    given: dict[str, Any] = {"schema": schema, "columns": columns, "batch_size": batch_size}
-
-    def reader() -> FileReader:
-        if on_bad == "stop":
-            return FileReader(path, format_, **given)
-        return LenientFileReader(path, format_, on_bad=on_bad, **given)
-
-    return source_of(reader, events)
 
 
 @cache

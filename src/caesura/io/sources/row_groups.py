@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from caesura.io.places import Place
 from caesura.io.sources.pruning import Pruning, ValueRange
+
+if TYPE_CHECKING:
+    from caesura.io.places import Place
 
 AHEAD = 1024
 """So many runs of row groups are looked at for rows that are wanted first."""

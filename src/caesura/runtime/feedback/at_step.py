@@ -15,7 +15,6 @@ from caesura.feedback.messages import WITHDRAWN, can_wait
 from caesura.feedback.responder import Reply, Responder
 from caesura.feedback.worth import LONGEST_REST, OUTPUT_ROW, PLAIN_ROW, SELDOM, STATE_ROW, STEP_PAGE, Saving
 from caesura.plan import FeedbackRule, Node
-from caesura.plan.explain import PunctuationKinds, carried
 from caesura.plan.feedback import RE, as_definite
 from caesura.plan.operator import OVERTAKEN
 from caesura.punctuation import Intent, Pattern, Promises, Punctuation
@@ -23,6 +22,7 @@ from caesura.runtime.feedback.mailbox import Mailbox
 from caesura.runtime.feedback.relay import Relay
 
 if TYPE_CHECKING:
+    from caesura.plan.explain import PunctuationKinds
     from caesura.runtime.graph.cell import Cell
     from caesura.runtime.graph.edge import Edge
 
@@ -288,6 +288,8 @@ def _note(patterns: list[Pattern], pattern: Pattern, *, withdrawn: bool) -> None
 
 def _kinds_at(step: Node) -> tuple[PunctuationKinds, ...]:
     """The kinds of punctuation that come on each input of a step, then those that leave it."""
+    from caesura.plan.explain import carried
+
     known: dict[str, PunctuationKinds] = {}
 
     def given(node: Node) -> PunctuationKinds:

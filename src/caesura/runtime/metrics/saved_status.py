@@ -18,7 +18,8 @@ from caesura.io.places.json_files import read_json
 from caesura.io.places.lease import is_held
 from caesura.runtime.metrics.figures import Figures
 from caesura.runtime.metrics.plan_shape import PlanShape
-from caesura.runtime.metrics.status import Board, ReadRate
+from caesura.runtime.metrics.read_rate import ReadRate
+from caesura.runtime.metrics.status import Board
 
 log = logging.getLogger("caesura.epochs")
 STATUS, PLAN = "status.json", "plan.json"

@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from caesura.runtime.metrics.status import Status, StepStatus
+if TYPE_CHECKING:
+    from caesura.runtime.metrics.status import Status, StepStatus
 
 Value = str | int | float | bool
 

@@ -13,7 +13,6 @@ Every bucket reports with its epoch; the board adds the reports up. A promise is
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -249,21 +248,6 @@ def log_steps(status: Status, epoch: int, query: str) -> None:
         facts |= {"lag": status.lag(name), "held_by": step.held_by}
         named = {"query": query, "epoch": epoch, "step": name, "stage": step.stage}
         log.debug("step %s: %d rows in, %d out", name, step.rows_in, step.rows_out, extra={**named, **facts})
-
-
-class ReadRate:
-    """How many rows are read a second, from one look to the next that finds more."""
-
-    def __init__(self, rows: int = 0) -> None:
-        self._rows, self._at, self._rate = rows, time.monotonic(), 0.0
-
-    def of(self, rows: int) -> float:
-        """The rate, now that so many rows have been read."""
-        now = time.monotonic()
-        if rows != self._rows:
-            self._rate = max(0, rows - self._rows) / max(1e-9, now - self._at)
-            self._rows, self._at = rows, now
-        return self._rate
 
 
 class Board:

@@ -48,8 +48,8 @@ from caesura.runtime.graph.rejected import rejected_rows
 from caesura.runtime.graph.schedule import Schedule, ScheduleName, schedule_of
 from caesura.runtime.graph.source_reader import refused_by
 from caesura.runtime.graph.utility import Utility
+from caesura.runtime.metrics.read_rate import ReadRate
 from caesura.runtime.metrics.spans import span, traced
-from caesura.runtime.metrics.status import ReadRate, Status, status_of
 from caesura.runtime.query.assembly import Assembly
 from caesura.runtime.query.closing import Closing
 from caesura.runtime.query.feedback_ports import FeedbackPorts, reader_of
@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from caesura.runtime.claims.claiming import Claiming
     from caesura.runtime.claims.figures import TokenFigures
     from caesura.runtime.metrics.endpoint import MetricsEndpoint
+    from caesura.runtime.metrics.status import Status
 
 FEED_BYTES = 1 << 28
 """So much may wait at the inputs of a query that is fed and not run."""
@@ -1003,6 +1004,8 @@ class Query(Closing):
         >>> query.status().sources["read"].rows
         1
         """
+        from caesura.runtime.metrics.status import status_of
+
         self.settle()
         for loop in self.parts.loops:
             loop.measure()

@@ -32,9 +32,10 @@ from caesura.runtime.durable.change import OnChange, check_choices
 from caesura.runtime.durable.corrections import FinalRows
 from caesura.runtime.feedback.consumer import StandingFeedback
 from caesura.runtime.metrics.plan_shape import PlanShape
+from caesura.runtime.metrics.read_rate import ReadRate
 from caesura.runtime.metrics.saved_status import save_shape, saved_board
 from caesura.runtime.metrics.served import timed
-from caesura.runtime.metrics.status import COURSE, Board, ReadRate, Status
+from caesura.runtime.metrics.status import COURSE, Board, Status
 from caesura.runtime.query.closing import Closing
 from caesura.runtime.query.recorded_rows import RecordedRows
 from caesura.runtime.query.result import Output, Result, delivered, pace_of
