@@ -11,10 +11,11 @@ Law: histories and late rows are those of the query on one thread.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -37,6 +38,8 @@ from caesura.runtime.threads.bucket import Inbox, Sent, ThreadBucket, joined, pr
 from caesura.runtime.threads.dealing import Dealer
 from caesura.runtime.threads.round_size import RoundSize
 from caesura.runtime.threads.spreading import SpreadPlan
+
+T = TypeVar("T")
 
 
 class ThreadedQuery(Closing):
@@ -103,11 +106,11 @@ class ThreadedQuery(Closing):
 
     @contextmanager
     def _working(self) -> Iterator[Executor]:
-        """The threads that the buckets work on; one bucket has the others help with its pages."""
-        with ThreadPoolExecutor(self.threads) as helpers, ThreadPoolExecutor(self._count) as workers:
+        """The threads that buckets work on besides this one; an only bucket has them help with its pages."""
+        with ThreadPoolExecutor(self.threads) as workers:
             if self._count == 1:
                 for stage in self.buckets:
-                    stage[0].divide(helpers, self.threads)
+                    stage[0].divide(workers, self.threads)
             yield workers
 
     def close(self) -> None:
@@ -165,19 +168,17 @@ class ThreadedQuery(Closing):
             if self._dealer.deals(items):
                 yield from self._dealt(workers, stage, self._dealer, items)
                 return
-        yield from (task.result() for task in [workers.submit(bucket.step, inbox) for bucket in stage])
+        yield from side_by_side(workers, [partial(bucket.step, inbox) for bucket in stage])
 
     def _dealt(
         self, workers: Executor, stage: list[ThreadBucket], dealer: Dealer, items: Sequence[Item]
     ) -> Iterator[tuple[Sent, Sent]]:
         """The same where rows come in any bucket: all take theirs before any takes over from others."""
         parts = zip(stage, dealer.hands(items), strict=True)
-        for taken in [workers.submit(bucket.take_any, dealer.label, part) for bucket, part in parts]:
-            taken.result()
+        side_by_side(workers, [partial(bucket.take_any, dealer.label, part) for bucket, part in parts])
         dealer.note(items, sum(bucket.dealt.windows.count for bucket in stage))
         rest = {dealer.label: [[item for item in items if not isinstance(item, Page)]]}
-        for task in [workers.submit(bucket.take_over, stage, rest) for bucket in stage]:
-            yield task.result()
+        yield from side_by_side(workers, [partial(bucket.take_over, stage, rest) for bucket in stage])
 
     # What came of it.
 
@@ -254,6 +255,12 @@ class ThreadedQuery(Closing):
             "thread.",
             remedy="Make it without threads=.",
         ).at("query", here())
+
+
+def side_by_side(workers: Executor, tasks: Sequence[Callable[[], T]]) -> list[T]:
+    """What tasks give that are done at the same time, the first of them here."""
+    others = [workers.submit(task) for task in tasks[1:]]
+    return [tasks[0](), *(other.result() for other in others)]
 
 
 def added(some: list[Counters]) -> Counters:
