@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 
 from caesura.kernels.dividing import (
+    OTHERS,
+    UNKNOWN,
     RowsByBucket,
     divide_whole,
     divided,
     number_hashed,
     number_whole,
+    pick_known,
 )
 
 
@@ -63,3 +66,13 @@ def test_hashes_are_divided_into_all_buckets() -> None:
     parts = [RowsByBucket.of_hashes(hashes, 3)[number].tolist() for number in range(3)]
     assert all(part == sorted(part) and len(part) > 50 for part in parts)
     assert sorted(row for part in parts for row in part) == list(range(300))
+
+
+def test_rows_of_others_are_passed_over_and_those_yet_unknown_are_not() -> None:
+    who, known = np.array([3, 0, 1, 3, 2]), np.array([OTHERS, 7, UNKNOWN, 5])
+    for pick in (pick_known.twin, pick_known.compiled()):
+        rows, found = np.empty(5, np.int64), np.empty(5, np.int64)
+        count = pick(who, known, rows, found)
+        assert rows[:count].tolist() == [0, 2, 3, 4]
+        assert found[:count].tolist() == [5, 7, 5, UNKNOWN]
+        assert pick(who[:0], known, rows, found) == 0

@@ -15,7 +15,7 @@ from caesura import Stream, col
 from caesura.events import History, Page
 from caesura.ops.aggregate import dealt as dealt_slots
 from caesura.ops.aggregate import panes
-from caesura.ops.aggregate.dealt import dealt_windows
+from caesura.ops.aggregate.dealt import OwnGroups, dealt_windows
 from caesura.ops.aggregate.tumbling import Tumbling
 from caesura.plan import walk
 from caesura.plan.prune import prune
@@ -172,9 +172,38 @@ def test_windows_of_several_pages_are_taken_over_at_once(name: str) -> None:
         for page in some:
             assert [*one.page(0, page), *other.page(0, page)] == []
         windows.swap()
-        windows.take_over(windows, np.arange(windows.count))
+        windows.take_over(windows, np.arange(windows.keys().num_rows))
     left = [History.of(some.punctuation(0, cti(INFINITY)), one.schema) for some in (one, other)]
     assert len(left[0]) > 0 and left[0] == left[1]
+
+
+@pytest.mark.parametrize("kind", ["whole", "text"])
+def test_keys_that_go_and_come_back_find_their_groups_again(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dealt_slots, "FEW", 4)
+    numbered: set[tuple[int, int]] = set()
+    learn = OwnGroups.learn
+
+    def note(self: OwnGroups, keys: Any) -> None:
+        learn(self, keys)
+        numbered.add(self._numbering)
+
+    monkeypatch.setattr(OwnGroups, "learn", note)
+    random = np.random.default_rng(8)
+    ts = np.arange(4000)
+    key = random.integers(0, np.where(ts // 400 % 2, 2, 60))  # many, few, many
+    keys = pa.array(key) if kind == "whole" else pa.array([f"k{k}" for k in key])
+    table = pa.table({"ts": ts, "k": keys, "v": random.random(4000)})
+    rows = cz.from_arrow(table, time="ts", punctuate=cz.delay(5), batch_size=200)
+    stream = rows.group_by("k").hopping(100, every=50).agg(m=cz.avg("v"), n=cz.count())
+    query, one = stream.query(output="final", threads=2), stream.query(output="final")
+    while query.step():
+        one.step()
+        assert query.state_rows == one.state_rows
+    one.run()
+    assert in_order(query.table()) == in_order(one.table())
+    assert all(len({pair[n] for pair in numbered}) > 2 for n in (0, 1))  # anew, here and there
 
 
 def is_dealt(stream: Stream, *, final: bool = True) -> bool:
@@ -227,6 +256,6 @@ def test_blocks_whose_keys_and_panes_are_new_begin_the_page_again() -> None:
         windows.swap()
         assert [*one.page(0, page), *other.page(0, page)] == []
         windows.swap()
-        windows.take_over(windows, np.arange(windows.count))
+        windows.take_over(windows, np.arange(windows.keys().num_rows))
     left = [History.of(some.punctuation(0, cti(INFINITY)), one.schema) for some in (one, other)]
     assert len(left[0]) > 0 and left[0] == left[1]

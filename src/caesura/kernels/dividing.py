@@ -24,6 +24,8 @@ from caesura.kernels.sums import order_stretches
 ALL_VALID: Mask = np.zeros(0, np.bool_)
 FIRST, SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 HALF = np.uint64(32)
+OTHERS, UNKNOWN = -2, -1
+"""Of a number elsewhere: that it is not for this bucket, and that its number here is not known yet."""
 
 
 @kernel
@@ -69,6 +71,17 @@ def number_hashed(hashes: U64, buckets: int, out: I64) -> None:
     many = np.uint64(buckets)
     for i in range(len(hashes)):
         out[i] = np.int64(((hashes[i] >> HALF) * many) >> HALF)
+
+
+@kernel
+def pick_known(who: I64, known: I64, rows: I64, found: I64) -> int:
+    """The rows of those who are known, or are yet to be, with what is known of each; not of `OTHERS`."""
+    count = 0
+    for i in range(len(who)):
+        rows[count] = i
+        found[count] = known[who[i]]
+        count += found[count] != OTHERS
+    return count
 
 
 class Division(NamedTuple):

@@ -13,18 +13,20 @@ Law: once taken over, every bucket has the windows that it would have, had its r
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 import pyarrow as pa
 
 from caesura.events.columns import taken
 from caesura.events.identity import Secret
+from caesura.kernels.dividing import OTHERS, UNKNOWN, pick_known
 from caesura.kernels.hashing import I64
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.memo import Memo
 from caesura.kernels.placing import AGAIN, NO_ROWS, UNFIT
-from caesura.ops.aggregate.panes import PaneOperator, Panes
+from caesura.kernels.sums import each_once
+from caesura.ops.aggregate.panes import PaneOperator, Panes, pane_slots
 from caesura.ops.aggregate.slots import Parts
 from caesura.ops.aggregate.tumbling import Tumbling
 from caesura.ops.aggregate.tumbling_operator import TumblingOperator
@@ -49,10 +51,10 @@ class DealtWindows(Protocol):
         """Has the operator bring rows here, or, the second time, to its own windows again."""
 
     def keys(self) -> pa.RecordBatch:
-        """The keys of all slots."""
+        """The keys that came since this was asked last."""
 
-    def take_over(self, other: Any, rows: I64) -> None:
-        """Adds some slots of another bucket's to the operator's own."""
+    def take_over(self, other: Any, keys: I64) -> None:
+        """Adds the slots of some of another's latest keys, and of those before, to the operator's own."""
 
     def clear(self) -> None:
         """Lets all slots go."""
@@ -75,8 +77,9 @@ class DealtSlots:
     def keys(self) -> pa.RecordBatch:
         return self._slots.rows.payload.take(np.arange(self.count))
 
-    def take_over(self, other: DealtSlots, rows: I64) -> None:
-        self._operator.take_over(other._slots, rows)
+    def take_over(self, other: DealtSlots, keys: I64) -> None:
+        if len(keys):
+            self._operator.take_over(other._slots, keys)
 
     def clear(self) -> None:
         self._slots.clear()
@@ -100,9 +103,11 @@ class LoosePanes(Panes):
 
     def __init__(self, node: Tumbling, secret: Secret) -> None:
         super().__init__(node, secret)
-        self._cell_slots, self._held = deepcopy(self.slots), NOTHING
+        self._cell_slots, self._held = pane_slots(node), NOTHING
         self._room = 0
         """How many cells may have something."""
+        self._asked = self.latest = 0
+        """How many groups there were when their keys were asked for, the last time and before it."""
 
     def _hang(self, fresh: I64) -> None:
         return None
@@ -161,21 +166,19 @@ class LoosePanes(Panes):
         return len(self._held.cells) + self.slots.rows.size
 
     def keys(self) -> pa.RecordBatch:
-        """The keys of all panes, those in cells first."""
-        rest = self.slots.rows.get("group")
-        owner = np.concatenate([self._held.group, rest]) if len(rest) else self._held.group
-        return self.groups.payload.take(owner)
+        """The keys of the groups that came since this was asked last."""
+        self.latest, self._asked = self._asked, self.groups.size
+        return self.groups.payload.take(np.arange(self.latest, self._asked))
 
-    def give(self, rows: I64, to: Panes) -> None:
-        """Adds some panes, named in order, to those elsewhere."""
-        placed = int(np.searchsorted(rows, len(self._held.cells)))
-        if placed:
-            group, pane, _, cells = (taken(column, rows[:placed]) for column in self._held)
-            to.take_over(self.groups, group, pane, self._cell_slots, cells)
-        if placed < len(rows):
-            rest = rows[placed:] - len(self._held.cells)
-            group, pane = (taken(self.slots.rows.get(name), rest) for name in ("group", "w"))
-            to.take_over(self.groups, group, pane, self.slots, rest)
+    def give(self, own: OwnGroups, to: Panes) -> None:
+        """Adds the panes of some groups to those elsewhere."""
+        if len(self._held.cells):
+            rows, group = own.of(self._held.group)
+            pane, cells = taken(self._held.pane, rows), taken(self._held.cells, rows)
+            to.take_over(group, pane, self._cell_slots, cells)
+        if self.slots.rows.size:
+            rows, group = own.of(self.slots.rows.get("group"))
+            to.take_over(group, taken(self.slots.rows.get("w"), rows), self.slots, rows)
 
     def clear(self) -> None:
         """Lets all panes go; groups stay, since their keys come again, unless most did not."""
@@ -187,10 +190,45 @@ class LoosePanes(Panes):
             self._last[:, 0] = MIN_TIME
         if many:
             self.groups.compact(np.zeros(0, np.int64))
+            self._asked = 0
+            self.numbering += 1
             self._table = KeyTable()
             self._memo.clear()
             self._places.forget()
             self._last, self._ends = self._last[:0], self._ends[:0]
+
+
+class OwnGroups:
+    """The groups of one bucket by those of another's loose panes, found once for each."""
+
+    def __init__(self, own: Panes, other: LoosePanes) -> None:
+        self._own, self._other = own, other
+        self._number: I64 = np.zeros(0, np.int64)
+        self._numbering = 0, 0
+
+    def learn(self, keys: I64) -> None:
+        """Takes some of the other's latest keys, which are for this bucket."""
+        before, now = self._numbering, (self._own.numbering, self._other.numbering)
+        if before[1] != now[1]:
+            self._number = self._number[:0]
+        elif before[0] != now[0]:
+            self._number = np.where(self._number == OTHERS, OTHERS, UNKNOWN)
+        self._numbering = now
+        more = np.full(self._other.groups.size - len(self._number), OTHERS)
+        self._number = np.concatenate([self._number, more]) if len(more) else self._number
+        self._number[self._other.latest + keys] = UNKNOWN
+
+    def of(self, group: I64) -> tuple[I64, I64]:
+        """Of some of the other's groups those that are here, by row, and their numbers here."""
+        room, found = np.empty(len(group), np.int64), np.empty(len(group), np.int64)
+        while True:
+            count = pick_known(group, self._number, room, found)
+            rows, numbers = room[:count], found[:count]
+            unknown = group[rows[numbers == UNKNOWN]]
+            if len(unknown) == 0:
+                return rows, numbers
+            some = each_once(unknown)
+            self._number[some] = self._own.groups_like(self._other.groups, some)
 
 
 class DealtPanes:
@@ -201,6 +239,7 @@ class DealtPanes:
         self._loose = LoosePanes(operator.node, operator.secret)
         self._other: Panes = self._loose
         """Those that the operator does not have now."""
+        self._groups: dict[DealtPanes, OwnGroups] = {}
 
     @property
     def count(self) -> int:
@@ -212,8 +251,11 @@ class DealtPanes:
     def keys(self) -> pa.RecordBatch:
         return self._loose.keys()
 
-    def take_over(self, other: DealtPanes, rows: I64) -> None:
-        other._loose.give(rows, self._operator.panes)
+    def take_over(self, other: DealtPanes, keys: I64) -> None:
+        own = self._groups.get(other) or OwnGroups(self._operator.panes, other._loose)
+        self._groups[other] = own
+        own.learn(keys)
+        other._loose.give(own, self._operator.panes)
 
     def clear(self) -> None:
         self._loose.clear()
@@ -221,11 +263,16 @@ class DealtPanes:
 
 def dealt_windows(operator: Operator) -> DealtWindows | None:
     """Where an operator can put the windows of rows of any key; None where it cannot."""
-    if type(operator) is PaneOperator and operator.panes.slots.mergeable:
-        return DealtPanes(operator)
-    if type(operator) is TumblingOperator and operator.slots.mergeable:
-        return DealtSlots(operator)
-    return None
+    if not _merges(operator):
+        return None
+    return DealtPanes(operator) if isinstance(operator, PaneOperator) else DealtSlots(operator)
+
+
+def _merges(operator: Operator) -> TypeGuard[TumblingOperator]:
+    """Whether an operator is one of those whose windows can be put together."""
+    if type(operator) is PaneOperator:
+        return operator.panes.slots.mergeable
+    return type(operator) is TumblingOperator and operator.slots.mergeable
 
 
 def takes_dealt(node: Tumbling) -> bool:
@@ -234,4 +281,4 @@ def takes_dealt(node: Tumbling) -> bool:
     bounded = known.points or known.max_duration is not None
     if not (node.group and known.insert_only and bounded) or node.scattered or node.thrifty:
         return False
-    return dealt_windows(node.operator()) is not None
+    return _merges(node.operator())

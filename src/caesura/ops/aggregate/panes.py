@@ -26,7 +26,7 @@ from caesura.kernels.hashing import I64, U64, mixed
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.memo import Register, whole_numbers
 from caesura.kernels.placing import NO_ROWS, Places
-from caesura.kernels.sums import distinct, each_once
+from caesura.kernels.sums import distinct, each_once, order_stretches
 from caesura.kernels.ticks import FIRST, bounded, later
 from caesura.ops.aggregate.accumulators import slide
 from caesura.ops.aggregate.accumulators.exact import F64
@@ -63,6 +63,12 @@ class OverPanes:
         return found
 
 
+def pane_slots(node: Tumbling) -> Slots:
+    """Slots for the panes of some windows."""
+    schema, fields = node.inputs[0].schema, {"group": np.int64, "w": np.int64}
+    return Slots(node.aggregates, schema, (), time=node.time, insert_only=True, fields=fields)
+
+
 class Panes:
     """The panes of every group, in chains, and the running values over them."""
 
@@ -72,10 +78,7 @@ class Panes:
         self.length = math.gcd(node.size, node.every)
         self.grid = node.grid
         self.hop, self.size = node.every // self.length, node.size // self.length
-        self.slots = Slots(
-            node.aggregates, source.schema, (), time=node.time, insert_only=True,
-            fields={"group": np.int64, "w": np.int64},
-        )  # fmt: skip
+        self.slots = pane_slots(node)
         keys = pa.schema([source.schema.field(k) for k in node.group])
         self.groups = RowState({"h1": np.uint64, "h2": np.uint64, "done": np.int64}, keys)
         self._table = KeyTable()
@@ -87,6 +90,8 @@ class Panes:
         self._ends: I64 = np.zeros((0, 3), np.int64)
         self._last: I64 = np.zeros((0, 2), np.int64)
         """The pane that each group used last, and its slot."""
+        self.numbering = 0
+        """How often groups were numbered anew."""
         self._rows = Counts("rows")
         self._running: dict[Accumulator, RunningValue] = self._started()
         self._closed = MIN_TIME
@@ -157,13 +162,15 @@ class Panes:
 
     def _slots_of(self, group: I64, pane: I64) -> I64:
         """The slots of panes, most of which their groups used last."""
-        last = taken(self._last, group)
-        at = np.where(last[:, 0] == pane, last[:, 1], -1)
-        missed = np.flatnonzero(at < 0)
-        if len(missed):
-            missed = missed[np.argsort(group[missed])]  # as in `add`
-            at[missed] = self._found(group[missed], pane[missed])
-            self._last[group] = np.column_stack((pane, at))
+        at, missed = np.empty(len(group), np.int64), np.empty(len(group), np.int64)
+        count = slide.recall_panes(group, pane, self._last, at, missed)
+        if count:
+            missed = missed[:count]
+            order = np.empty(count, np.int64)  # by group, as in `add`
+            order_stretches(taken(group, missed), 0, np.zeros(self.groups.size, np.int64), order)
+            missed = taken(missed, order)
+            found = self._found(taken(group, missed), taken(pane, missed))
+            slide.note_panes(missed, found, group, pane, at, self._last)
         return at
 
     def _grouped(self, keys: pa.RecordBatch) -> I64:
@@ -184,12 +191,16 @@ class Panes:
             some = distinct(number, self.groups.size)
             self.groups.keep(some, np.ones(len(some), np.bool_))
 
-    def take_over(self, groups: RowState, owner: I64, pane: I64, slots: Slots, rows: I64) -> None:
-        """Adds panes of some groups elsewhere, which have the same length, to those of the groups here."""
+    def groups_like(self, groups: RowState, owner: I64) -> I64:
+        """The groups here of some elsewhere, each named once; new ones are opened."""
         k1, k2 = (taken(groups.get(name), owner) for name in ("h1", "h2"))
         group, fresh = self._table.encode(k1, k2)
         if len(fresh):
             self._open(k1[fresh], k2[fresh], groups.payload.take(owner[fresh]))
+        return group
+
+    def take_over(self, group: I64, pane: I64, slots: Slots, rows: I64) -> None:
+        """Adds panes elsewhere, of the same length, each to that of its group here."""
         self._revive(group)
         at = self._slots_of(group, pane)
         self.slots.merge(at, slots, rows)
@@ -282,9 +293,10 @@ class Panes:
         dead = self.slots.rows.size - self.slots.rows.live
         keep = self.slots.tidy() if dead >= self.slots.rows.live or not self.slots.rows.live else None
         if keep is not None:
-            self._last[:, 0] = MIN_TIME
             new = np.full(self._ahead.size, -1, np.int64)
             new[keep] = np.arange(len(keep))
+            self._last[:, 1] = slide.renumbered(self._last[:, 1], new)
+            self._last[self._last[:, 1] < 0, 0] = MIN_TIME
             for chain in (self._ahead, self._behind):
                 chain.replace(slide.renumbered(chain.view[keep], new))
             self._ends = slide.renumbered(self._ends, new)
@@ -304,6 +316,7 @@ class Panes:
 
     def _compacted(self) -> I64:
         """Moves the live groups together, and lets panes follow; gives old numbers by new number."""
+        self.numbering += 1
         new = np.full(self.groups.size, -1, np.int64)
         keep = self.groups.compact()
         new[keep] = np.arange(len(keep))

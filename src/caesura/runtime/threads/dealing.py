@@ -45,15 +45,13 @@ class DealtPart:
         self._rows: RowsByBucket
 
     def divide(self, buckets: int, secret: Secret) -> None:
-        """Finds the bucket of each window, by its key."""
+        """Finds the bucket of each key that came."""
         keys = self.windows.keys().select(self._keys)
         self._rows = by_bucket(keys.columns, keys.num_rows, buckets, secret)
 
     def take_over(self, other: DealtPart, number: int) -> None:
         """Takes the windows of another that are for this bucket."""
-        rows = other._rows[number]
-        if len(rows):
-            self.windows.take_over(other.windows, rows)
+        self.windows.take_over(other.windows, other._rows[number])
 
 
 class Dealer:

@@ -72,6 +72,28 @@ def settle_slots(at: I64, slots: I64, group: I64, last: I64) -> None:
 
 
 @kernel
+def recall_panes(group: I64, pane: I64, last: I64, at: I64, missed: I64) -> int:
+    """The slot of each pane where it is the last one its group used; ``missed`` receives the others."""
+    misses = 0
+    for i in range(len(group)):
+        g = group[i]
+        at[i] = last[g, 1]
+        missed[misses] = i
+        misses += last[g, 0] != pane[i]
+    return misses
+
+
+@kernel
+def note_panes(missed: I64, slots: I64, group: I64, pane: I64, at: I64, last: I64) -> None:
+    """Puts the slots that were looked up in their places, and notes that their groups used them last."""
+    for k in range(len(missed)):
+        i = missed[k]
+        at[i] = slots[k]
+        last[group[i], 0] = pane[i]
+        last[group[i], 1] = slots[k]
+
+
+@kernel
 def link_panes(fresh: I64, group: I64, w: I64, ahead: I64, behind: I64, ends: I64) -> None:
     """Hangs new panes into their chains; ``ends`` has (first, next to enter, last) per group."""
     for i in range(len(fresh)):
