@@ -125,12 +125,14 @@ class RowRanges:
 
     def each(self, work: Callable[..., None], *args: tuple[object, ...]) -> None:
         """Does something with every range, or whatever else stands in the tuples."""
-        if self._threads is None or len(args) == 1:
+        if self._threads is None or len(args) < 2:
             for some in args:
                 work(*some)
             return
-        for task in [self._threads.submit(work, *some) for some in args]:
-            task.result()
+        others = [self._threads.submit(work, *some) for some in args[1:]]
+        work(*args[0])
+        for other in others:
+            other.result()
 
     def teach(self, one: RowRange, lesson: Learned) -> None:
         """Has a range learn, and all others before they are used again."""
