@@ -152,6 +152,32 @@ def test_groups_that_go_forward_are_not_looked_at_and_state_is_bounded_by_groups
     assert {k: (n, total) for k, n, total in found} == {k: (300, 30 * each[k]) for k in range(10)}
 
 
+@pytest.mark.parametrize("asked", [SUMS, ENDS, {"n": ("count", None)}])
+@pytest.mark.parametrize("endless", [True, False])
+def test_whether_somebody_looks_at_the_state_behind_a_punctuation_changes_nothing(
+    asked: dict[str, Any], endless: bool
+) -> None:
+    source = Input(label="in", payload=SCHEMA, known=Properties(insert_only=endless, endless=endless))
+    aggregates = tuple((name, Aggregate(kind, over and col(over))) for name, (kind, over) in asked.items())
+    node = Alive(inputs=(source,), group=("k",), aggregates=aggregates)
+    for seed in range(examples(4)):
+        seen, unseen = node.operator(), node.operator()
+        unseen.secret.become(seen.secret)
+        for turn, page in enumerate(course(seed, (0.0, 0.3)[seed % 2])[0]):
+            some, others = ([repr(p.rows()) for p in one.page(0, page)] for one in (seen, unseen))
+            assert some == others, (seed, turn)  # as texts: a NaN equals none
+            for until in (20 * turn - 40, 20 * turn - 30)[: turn % 3]:
+                for one in (seen, unseen):
+                    one.punctuation(0, Punctuation(Pattern.before(until)))
+                seen.measure()
+            if turn % 6 == 5:
+                held = [{name: state.live for name, state in one.states().items()} for one in (seen, unseen)]
+                assert held[0] == held[1], (seed, turn)
+        for one in (seen, unseen):  # of which the last page is not filed
+            one.punctuation(0, Punctuation(Pattern.before(INFINITY)))
+            assert one.measure().state_rows == 0
+
+
 def test_a_sweep_of_the_groups_that_changed_lets_go_of_what_a_sweep_of_all_does() -> None:
     source = Input(label="in", payload=SCHEMA)
     aggregates = (("n", Aggregate("count", None)), ("high", Aggregate("max", col("v"))))

@@ -359,6 +359,10 @@ class Forward:
         self._last.view[points.new_slot] = points.new.time
         self._pending = PendingPoints(points.new_slot, points.new, *self._links, run)
 
+    def drop_page(self) -> None:
+        """Lets go of the last page, which is not filed."""
+        self._pending = None
+
     def file(self, cti: int) -> None:
         """Keeps what may still change of the last page, and sums up the rest."""
         pending, self._pending = self._pending, None

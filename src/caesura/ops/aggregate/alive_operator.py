@@ -106,6 +106,8 @@ class AliveOperator(Operator):
         self._forward = Forward(self.slots, self._points, self.sent, ending) if self._runs else None
         self._changed_slots: list[I64] | None = None
         """The slots that pages changed since the last sweep; None for all."""
+        self._swept = True
+        """Whether what lies before the CTI is summed up: when the next page comes, or somebody looks."""
         self._follow()
 
     def _made(self, *, insert_only: bool) -> Slots:
@@ -138,9 +140,12 @@ class AliveOperator(Operator):
             rows.link()
 
     def _file(self) -> None:
-        """Keeps what the last page brought."""
+        """Keeps what the last page brought, and sums up what punctuation has passed since the last sweep."""
         if self._forward is not None:
             self._forward.file(self.promises[0].cti if self.promises[0].size == 0 else MIN_TIME)
+        if not self._swept:
+            self._swept = True
+            self._settle()
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
         if len(page) == 0:
@@ -322,14 +327,24 @@ class AliveOperator(Operator):
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
         self.counters.sweeps += 1
-        self._file()
-        self._settle()
+        self._swept = self.promises[0].cti == INFINITY
+        if self._swept:
+            self._clear()
         return definite(self.node.carry(port, pattern))
+
+    def _clear(self) -> None:
+        """Lets go of everything: nothing comes any more."""
+        if self._forward is not None:
+            self._forward.drop_page()
+        for state in (self.points, self.sent):
+            state.kill(np.flatnonzero(state.alive))
+        self._forget(np.flatnonzero(self.slots.rows.alive))
+        self._tidy()
 
     def _settle(self) -> None:
         """Sums up the points before the bound, and lets go of results that end before it."""
         known, changed = self.promises[0], self._changed_slots
-        if changed is None or known.size or known.cti == INFINITY:
+        if changed is None or known.size:
             self._settle_all()
         elif self._only_begin:  # no group is without rows again
             self._sum_up(self._behind(self.points, "time"))
@@ -384,8 +399,7 @@ class AliveOperator(Operator):
         """The live rows that lie before the CTI, or the bound of their group, or whose group is over."""
         time = state.get(field)
         if bound is None:
-            cti = self.promises[0].cti
-            before = state.alive if cti == INFINITY else state.alive & (time < cti)
+            before = state.alive & (time < self.promises[0].cti)
         else:
             limit = bound[state.get("slot")]
             before = state.alive & ((time < limit) | (limit == INFINITY))
