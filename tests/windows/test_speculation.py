@@ -12,6 +12,7 @@ import caesura as cz
 from caesura import Stream
 from caesura.errors import CaesuraError
 from caesura.events import History, Page, parse
+from caesura.punctuation import INFINITY, cti
 from caesura.runtime import Query
 
 ROWS = pa.schema([("id", pa.int64()), ("v", pa.int64())])
@@ -51,6 +52,36 @@ def test_what_is_out_are_the_windows_that_do_not_reach_beyond_the_latest_start(p
             windows = History.of(all_of, node.schema).page
             assert History.of(out, node.schema) == History.of([windows.filter(windows.re <= m)], node.schema)
     assert len(History.of(out, node.schema)) >= 2
+
+
+ENDLESS = """
+ LE RE  | id v |
+  2 inf | 1  9 | +
+"""
+
+
+def items_of(query: Query) -> list[object]:
+    """What has left a query since somebody asked."""
+    return [item.rows() if isinstance(item, Page) else item for item in query.take("out")]
+
+
+@pytest.mark.parametrize("comes", [COMES, ENDLESS + COMES.lstrip().split("\n", 1)[1]])
+@pytest.mark.parametrize("plan", ["tumbling", "hopping"])
+def test_windows_that_ended_go_when_rows_come_or_somebody_looks(plan: str, comes: str) -> None:
+    node = PLANS[plan](cz.input_stream("in", ROWS)).node
+    seen, unseen = (Query({"out": node}, speculate="arrival") for _ in range(2))
+    promises = [f"-- {until} --" for until in (8, 21, 33, 34)]
+    for item in parse("\n".join([comes, *promises]), ROWS):
+        for each in (seen, unseen):
+            each.feed("in", item)
+            each.run()
+        assert items_of(seen) == items_of(unseen)
+        seen.counters()
+    assert seen.counters()[plan].state_rows == unseen.counters()[plan].state_rows > 0
+    for each in (seen, unseen):
+        each.feed("in", cti(INFINITY))
+        each.run()
+        assert each.counters()[plan].state_rows == 0
 
 
 def test_a_window_that_time_has_passed_is_corrected_when_a_late_row_comes() -> None:

@@ -21,14 +21,14 @@ class SentBySlot:
     def change(self, at: I64, le: I64, re: I64, payload: pa.RecordBatch, present: Mask) -> Page:
         """Sends these rows for these slots instead of what was sent before; absent ones go."""
         before = self.slots.get("sent")[at]
-        old = before[before >= 0]
-        new = np.flatnonzero(present)
-        fresh = payload if len(new) == len(at) else payload.take(pa.array(new))
-        page = replaced(self.rows, old, Page(le[new], re[new], fresh))
-        first = self.rows.append({"le": le[new], "re": re[new], "slot": at[new]}, fresh)
-        sent = self.slots.get("sent")
-        sent[at] = -1
-        sent[at[new]] = np.arange(first, first + len(new))
+        old, own, sent = before[before >= 0], at, self.slots.get("sent")
+        if not present.all():
+            new = np.flatnonzero(present)
+            sent[at] = -1
+            own, le, re, payload = at[new], le[new], re[new], payload.take(pa.array(new))
+        page = replaced(self.rows, old, Page(le, re, payload))
+        first = self.rows.append({"le": le, "re": re, "slot": own}, payload)
+        sent[own] = np.arange(first, first + len(own))
         self.slots.touch(at)
         return page
 

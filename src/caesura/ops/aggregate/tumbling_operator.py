@@ -60,6 +60,8 @@ class TumblingOperator(Operator):
         """For how many pages keys are not looked for among the recent ones."""
         self._closed = MIN_TIME
         """Where the earliest window starts that was open when some were closed last."""
+        self._over = False
+        """Whether windows that nothing leaves of have ended: they go when rows come, or somebody looks."""
         self._latest, self._number = MIN_TIME, self.grid.first(MIN_TIME)
         """The latest start that came, and the first window that time had not passed when some left last."""
 
@@ -67,6 +69,7 @@ class TumblingOperator(Operator):
         self.speculate = speculate
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
+        self._let_go()
         if self.speculate == "passed" and len(page):
             self._latest = max(self._latest, int(page.le.max()))
         keys = plain_zeros(page.payload.select(self._keys))
@@ -168,6 +171,7 @@ class TumblingOperator(Operator):
 
     def _start(self, window: I64) -> None:
         """Rows came that start in these windows: as far as windows end to end go, at their starts."""
+        self._let_go()
         if self.speculate == "passed" and len(window):
             self._latest = max(self._latest, self.grid.start(int(window.max())))
 
@@ -327,7 +331,8 @@ class TumblingOperator(Operator):
         known = self.promises[0]
         closed = known.cti if known.cti == INFINITY else self.node.earliest(known.cti)
         if known.size or closed != self._closed:  # else no window has ended since
-            items += self._close()
+            self._over = self.speculate == "arrival" and closed < INFINITY
+            items += [] if self._over else self._close()
             self._closed = closed
         out = self.node.carry(port, pattern)
         bound = pattern.time_bound
@@ -356,6 +361,12 @@ class TumblingOperator(Operator):
         rows.touch(live)
         self.endless.drop(live[~going])
         return touched
+
+    def _let_go(self) -> None:
+        """Lets go of windows that have ended since the last page, of which everything was sent."""
+        if self._over:
+            self._over = False
+            self._close()
 
     def _close(self) -> list[Item]:
         """Lets go of the windows that can no longer change; in watermark mode they are sent now."""
@@ -386,6 +397,7 @@ class TumblingOperator(Operator):
 
     def give_up(self, pattern: Pattern) -> GivenUp | None:
         """Lets windows go; those that are open can always be taken back, since output waits for them."""
+        self._let_go()
         rows = self.slots.rows
         live = np.flatnonzero(rows.alive)
         columns = self._named(rows.payload.take(live).columns if self._keys else [])
@@ -445,6 +457,7 @@ class TumblingOperator(Operator):
         self._latest, self._number = meta.get("latest", (self._latest, self._number))
 
     def states(self) -> dict[str, RowState]:
+        self._let_go()
         return {**self.slots.states(), "sent": self.sent.rows, "endless": self.endless.rows}
 
     def rebuild(self) -> None:
