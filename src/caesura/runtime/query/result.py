@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 Output = Literal["changes", "final", "marked"]
 Drawing = Literal["text", "svg"]
-BATCH_RUN_ROWS = 1 << 19
+BATCH_RUN_ROWS = 1 << 20
 """About how many rows are read at once where nobody looks before the end, and no step says what to leave out.
 
 What is replaced within a page leaves no trace, and state is swept once for each.
