@@ -1,8 +1,8 @@
 """`Alive` in groups that go forward in time: all points of a page lie behind those that were there.
 
-Results then follow those that hold now. A page is filed when the next one or a punctuation comes. What lies
-before its CTI goes into the sums of its group at once, and results that ended before it are never written
-down.
+Results then follow those that hold now. A page is filed when the next one comes, or somebody looks. What lies
+before the CTI by then goes into the sums of its group at once, and results that ended before it are never
+written down.
 """
 
 from __future__ import annotations
