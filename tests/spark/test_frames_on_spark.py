@@ -6,10 +6,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import caesura as cz
 from caesura import PlanError
+from caesura.spark.host.frames import gathered
 
 TYPES = {
     "a.b": "id % 3",
@@ -103,3 +105,15 @@ def test_rows_of_a_frame_are_traced_by_a_stretch_that_is_collected(
     assert found.rows == 4
     assert [e.payload for e in found["tumbling"].ends] == [(2, 2), (2, 2)]
     assert plan.trace("k = 2", limit=6).rows == 2
+
+
+def test_small_batches_are_gathered_up_to_a_number_of_rows_or_of_bytes() -> None:
+    batches = [pa.record_batch({"v": pa.array([n] * 3, pa.int64())}) for n in range(5)]
+    batches.insert(2, batches[0].slice(0, 0))
+    by_rows = [*gathered(iter(batches), 6, 1 << 20)]
+    by_bytes = [*gathered(iter(batches), 1 << 20, 49)]
+    assert [b.num_rows for b in by_rows] == [6, 6, 3]
+    assert [b.num_rows for b in by_bytes] == [9, 6]
+    for some in (by_rows, by_bytes):
+        assert pa.Table.from_batches(some) == pa.Table.from_batches(batches).combine_chunks()
+    assert [*gathered(iter([]), 6, 49)] == []

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 HOP_ROWS = 2048
 """How many rows of a DataFrame, or packets of half a MB, go to a worker at a time."""
-CHUNK_ROWS = 1 << 18
-"""How many rows of a DataFrame are worked on at a time."""
+CHUNK_ROWS, CHUNK_BYTES = 1 << 20, 64 << 20
+"""How many rows of a DataFrame, and bytes of them, are worked on at a time."""
 NEVER = str(2**31 - 1)
 FRAME = "frame"
 """What stands for every frame in a worker, which has none."""
@@ -103,7 +103,7 @@ class FrameReader(Reader):
             context, job = TaskContext.get(), shipped.job
             part = context.partitionId() if context is not None else 0
             with reading(job.source(fingerprint)):
-                for number, plain in enumerate(gathered(batches, CHUNK_ROWS)):
+                for number, plain in enumerate(gathered(batches, CHUNK_ROWS, CHUNK_BYTES)):
                     batch = plain.rename_columns(wanted)
                     for raw, order in _chunks(batch, schema, lane, offset, (part, number)):
                         yield packets_of(job, fingerprint, raw, order)
@@ -181,16 +181,17 @@ def _set(spark: SparkSession, settings: Mapping[str, str | None]) -> None:
             spark.conf.set(name, value)
 
 
-def gathered(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
-    """Small batches as fewer that have at least so many rows, the last one aside."""
+def gathered(batches: Iterator[pa.RecordBatch], rows: int, size: int) -> Iterator[pa.RecordBatch]:
+    """Small batches as fewer that have at least so many rows, or bytes, the last one aside."""
     some: list[pa.RecordBatch] = []
-    count = 0
+    count = held = 0
     for batch in batches:
         some.append(batch)
         count += batch.num_rows
-        if count >= rows:
+        held += batch.nbytes
+        if count >= rows or held >= size:
             yield _joined(some)
-            some, count = [], 0
+            some, count, held = [], 0, 0
     if count:
         yield _joined(some)
 
