@@ -28,6 +28,7 @@ from io_streams import (
 import caesura as cz
 import caesura.io.ingress.match_kernels as match_kernels
 import caesura.io.ingress.matching as matching
+import caesura.io.ingress.open_kernels as open_kernels
 import caesura.io.ingress.row_kernels as row_kernels
 import caesura.io.ingress.run_kernels as run_kernels
 import caesura.io.ingress.runs as runs
@@ -172,7 +173,7 @@ def test_the_compiled_kernels_do_what_their_twins_do(rows, at, lag, late):
     compiled = outcome(source(delay(lag), late), rows, at, lanes=2)
     kernels = [
         k
-        for m in (match_kernels, run_kernels, row_kernels, hashing)
+        for m in (match_kernels, open_kernels, run_kernels, row_kernels, hashing)
         for k in vars(m).values()
         if isinstance(k, Kernel)
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -9,11 +11,12 @@ from io_streams import Change, batch, source
 
 from caesura.events import Page, draw
 from caesura.io import at_end, delay, from_rows
-from caesura.io.ingress.row_kernels import read_changes
-from caesura.io.ingress.run_kernels import open_run
+from caesura.io.ingress.open_kernels import read_changes
+from caesura.io.ingress.row_kernels import I8
 from caesura.io.ingress.runs import OpenedRows
+from caesura.kernels.hashing import I64
 from caesura.plan import Raw
-from caesura.punctuation import Pattern
+from caesura.punctuation import INFINITY, MIN_TIME, Pattern
 
 
 def through(*rows, policy=None, late="reject", marks=()):
@@ -104,23 +107,68 @@ def test_rows_without_payload_columns_match_too():
     assert ingress.drain_late().num_rows == 1
 
 
+def opened_rows(le: I64, re: I64, new: I64, kinds: I8, *, compiled: bool = True) -> tuple[bool, OpenedRows]:
+    """Whether rows are sound, and what was found of them."""
+    opened = OpenedRows.room(kinds)
+    read = read_changes.compiled() if compiled else read_changes.twin
+    return bool(read(le, re, new, le, *opened)), opened
+
+
 @pytest.mark.parametrize("seed", range(3))
-def test_the_event_that_a_retract_names_is_found_across_blocks_of_a_page(seed: int) -> None:
-    random = np.random.default_rng(seed)
-    rows = 3000  # blocks have 256 and 1,024
+@pytest.mark.parametrize("rows", [3000, 31, 1])
+def test_the_event_that_a_retract_names_is_found_across_blocks_of_a_page(rows: int, seed: int) -> None:
+    random = np.random.default_rng(seed)  # blocks have 256 rows, and groups 32
     le = np.sort(random.integers(0, 900, rows)) - np.where(random.random(rows) < 0.1, 40, 0)
     re, gone = le + random.integers(1, 3, rows), random.random(rows) < 0.2
     back = np.maximum(np.arange(rows) - random.integers(1, 1500, rows), 0)
     le, re = np.where(gone, le[back], le), np.where(gone, re[back], re)
-    news, read, opened = np.empty(rows, np.int64), OpenedRows.room(rows), OpenedRows.room(rows)
-    assert read_changes(gone.astype(np.int8), le, re, le, le, news, np.empty(2, np.int64), *read)
-    open_run(le, re, news, *opened)
+    sound, opened = opened_rows(le, re, le, gone.astype(np.int8))
     count, astray = opened.told[:2].tolist()
-    assert read.told.tolist() == opened.told.tolist() and read.tops.tolist() == opened.tops.tolist()
-    named, strays = opened.named[:, :count], opened.strays[:, :astray]
-    assert read.named[:, :count].tolist() == named.tolist()
-    assert named[0].tolist() == np.flatnonzero(gone).tolist()
-    assert read.strays[:, :astray].tolist() == strays.tolist()
-    for row, start, end, _, first in named.T.tolist():
+    assert sound and opened.named[0].tolist() == np.flatnonzero(gone).tolist() and count == gone.sum()
+    assert opened.counts.tolist() == (~gone).astype(int).tolist()
+    strays = opened.strays[0, :astray]
+    for row, start, end, _, first in opened.named.T.tolist():
         same = np.flatnonzero((le == start) & (re == end) & ~gone & (np.arange(rows) < row))
-        assert first in same if first >= 0 else set(same) <= set(strays[0].tolist())
+        assert first in same if first >= 0 else set(same) <= set(strays.tolist())
+    _, twin = opened_rows(le, re, le, gone.astype(np.int8), compiled=False)
+    assert [part.tolist() for part in twin[1:2] + twin[3:]] == [
+        part.tolist() for part in opened[1:2] + opened[3:]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "new", "kind"),
+    [
+        (MIN_TIME, 5, 5, 0),
+        (INFINITY, INFINITY, 5, 0),
+        (5, 5, 5, 0),
+        (7, 5, 5, 0),
+        (5, 6, 6, 1),
+        (5, 6, 4, 1),
+        (5, 6, 5, 2),
+    ],
+)
+def test_one_flaw_among_many_rows_is_seen(start: int, end: int, new: int, kind: int) -> None:
+    le, kinds = np.arange(1000), np.zeros(1000, np.int8)
+    re, news = le + 1, le.copy()
+    assert opened_rows(le, re, news, kinds)[0]
+    le[700], re[700], news[700], kinds[700] = start, end, new, kind
+    assert not opened_rows(le, re, news, kinds)[0]
+
+
+def test_more_rows_out_of_order_than_there_is_room_for_are_counted() -> None:
+    le = np.arange(1000)[::-1].copy()
+    sound, opened = opened_rows(le, le + 1, le, np.zeros(1000, np.int8))
+    assert sound and opened.told[1] == 1000 - 32 and opened.strays.shape == (3, 250)
+
+
+def test_new_ends_of_a_page_are_made_when_they_are_asked_for() -> None:
+    le, kinds = np.array([1, 3, 3, 1]), np.array([0, 0, 1, 1], np.int8)
+    payload = pa.record_batch({"n": [1, 2, 2, 1]})
+    _, opened = opened_rows(le, le + 1, le, kinds)
+    page = opened.page(le, le + 1, payload)
+    assert page.has_retracts and page.all_points and "re_new" not in page.__dict__
+    assert page.nbytes == Page.of(payload, le=le, re=le + 1, re_new=page.re_new).nbytes
+    assert page.rows()[1:] == [(3, 4, None, (2,)), (3, 4, 3, (2,)), (1, 2, 1, (1,))]
+    assert replace(page, partial=True).rows() == page.rows()
+    assert not opened_rows(le, le + 2, le, kinds)[1].page(le, le + 2, payload).all_points

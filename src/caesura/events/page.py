@@ -113,6 +113,16 @@ class Page:
         """The payload columns."""
         return self.payload.schema
 
+    @property
+    def has_retracts(self) -> bool:
+        """Whether there are retracts among its rows."""
+        return self.re_new is not None
+
+    @property
+    def all_points(self) -> bool:
+        """Whether it is known that each row ends right behind its start."""
+        return False
+
     @cached_property
     def retracts(self) -> Mask | None:
         """Which rows are retracts; None when all are inserts."""
@@ -162,7 +172,7 @@ class Page:
 
     @cached_property
     def nbytes(self) -> int:
-        return int(self.payload.nbytes + 16 * len(self) * (1 if self.re_new is None else 2))
+        return int(self.payload.nbytes + 16 * len(self) * (2 if self.has_retracts else 1))
 
     def take(self, rows: I64) -> Page:
         """These rows, in this order."""
@@ -298,6 +308,11 @@ class PointPage(Page):
         return ends
 
     @property
+    def all_points(self) -> bool:
+        """Each ends right behind its start."""
+        return True
+
+    @property
     def lazy_ends(self) -> bool:
         """Whether nobody has asked for their ends."""
         return "re" not in self.__dict__ and self.re_new is None
@@ -342,6 +357,37 @@ class PointPage(Page):
 
     def _points(self, le: I64, payload: pa.RecordBatch, tags: Tags | None) -> Page:
         return PointPage(le, None, payload, None, self.settled, tags, self.partial)
+
+
+class ChangedPage(Page):
+    """Inserts and retracts as they were read: new ends of all rows are made when somebody asks for them."""
+
+    @staticmethod
+    def read(
+        le: I64, re: I64, payload: pa.RecordBatch, retracts: Mask, rows: I64, ends: I64, *, points: bool
+    ) -> Page:
+        """A page of these rows, some of which are retracts with these new ends."""
+        page = ChangedPage(le, re, payload)
+        known = {"retracts": retracts, "retract_rows": rows, "_ends": ends, "_points": points}
+        del page.__dict__["re_new"]
+        page.__dict__.update(known)
+        return page
+
+    @cached_property
+    def re_new(self) -> I64 | None:
+        ends = np.full(len(self), NO_NEW_END, np.int64)
+        ends[self.retract_rows] = self.__dict__["_ends"]
+        return ends
+
+    @property
+    def has_retracts(self) -> bool:
+        """Whether there are retracts among its rows."""
+        return "_ends" in self.__dict__ or super().has_retracts
+
+    @property
+    def all_points(self) -> bool:
+        """Whether it is known that each row ends right behind its start."""
+        return bool(self.__dict__.get("_points", False))
 
 
 SPARSE = 8

@@ -20,8 +20,8 @@ from caesura.kernels.hashing import I64, Mask, frozen
 from caesura.kernels.memo import MAX_SMALL
 from caesura.punctuation import INFINITY, MIN_TIME
 
-NO_NEW_END = MIN_TIME
 NO_ROWS: I64 = np.zeros(0, np.int64)
+NO_RETRACTS: Mask = np.zeros(0, np.bool_)
 UNKNOWN, ASKED = -1, -2
 UNFIT, NO_ROOM, NO_WINDOW = -1, -2, -3
 """A row that the pass is not made for; a key beyond the table; more windows than there is room for."""
@@ -50,14 +50,14 @@ def pick_rows(mask: Mask, out: I64) -> int:
 def place_rows(
     picked: I64, whole: bool, keys: I64, le: I64, re: I64, offset: int, every: int,
     group_of: I64, groups: int, windows: I64, counts: I64, used: I64, unknown: I64, seen: I64,
-    cells: I64, re_new: I64,
+    cells: I64, retracts: Mask,
 ) -> int:  # fmt: skip
     """Counts the rows of each (window, group); gives how many keys have no group yet, or what stops it.
 
     ``picked`` are the rows, unless all are; an empty ``re`` says that all are points. ``windows`` receives
     those that occur, ``used`` the cells in the order in which rows met them, ``seen`` how many there are of
-    both, and were before these rows. ``cells``, where it has room, receives the cell of each row. Rows with a
-    new end, where ``re_new`` is not empty, are retracts, and counted apart: in multiples of `RETRACTED`.
+    both, and were before these rows. ``cells``, where it has room, receives the cell of each row. Those
+    marked as ``retracts``, where that is not empty, are counted apart: in multiples of `RETRACTED`.
     """
     low, high, base, missing = 0, 0, 0, 0
     known, taken = seen[0], seen[1]
@@ -97,7 +97,7 @@ def place_rows(
         if counts[cell] == 0:
             used[taken] = cell
             taken += 1
-        counts[cell] += RETRACTED if len(re_new) > 0 and re_new[i] != NO_NEW_END else 1
+        counts[cell] += RETRACTED if len(retracts) > 0 and retracts[i] else 1
         if len(cells) > 0:
             cells[n] = cell
     seen[0], seen[1] = known, taken
@@ -127,16 +127,16 @@ class Places:
         offset: int,
         every: int,
         cells: I64,
-        re_new: I64 = NO_ROWS,
+        retracts: Mask = NO_RETRACTS,
         *,
         more: bool = False,
     ) -> int:
         """How many keys of some rows, or of all, have no group yet; UNFIT where rows must go their usual way.
 
-        Those keys are in `unknown`; `learn` or `forget` must follow. Retracts have a new end in ``re_new``.
+        Those keys are in `unknown`; `learn` or `forget` must follow. ``retracts`` marks those.
         With ``more``, the rows join those that were placed last, all of which are gone unless it gives 0.
         """
-        self._signed = len(re_new) > 0
+        self._signed = len(retracts) > 0
         if not more:
             self._seen[:] = 0
         if len(self._unknown) < len(le):
@@ -147,7 +147,7 @@ class Places:
             self.missing = place_rows(
                 NO_ROWS if rows is None else rows, rows is None, frozen(keys), frozen(le), frozen(re),
                 offset, every, self._group_of, self.groups, windows, self._counts, self._used,
-                self._unknown, self._seen, cells, frozen(re_new),
+                self._unknown, self._seen, cells, frozen(retracts),
             )  # fmt: skip
             if self.missing > 0:
                 self._counts[self.used] = 0

@@ -12,7 +12,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from caesura.io.ingress.run_kernels import I32, Matrix, new_room, open_block
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U8, Mask
 from caesura.punctuation import INFINITY, MIN_TIME
@@ -23,39 +22,39 @@ INSERT, RETRACT, UNKNOWN = 0, 1, 2
 SOUND, NO_TIME, NO_KIND, EMPTY, BACKWARDS, SAME, NO_END = 0, 1, 2, 3, 4, 5, 6
 NO_RETRACT, NO_POINT, ALIGNED, TOO_LONG = 7, 8, 9, 10
 NO_NEW_END = MIN_TIME
-BLOCK = 256
-"""So many rows are looked at together, fewer than `open_block` has room for."""
+NO_LETTER = 255
+"""A byte that no text has."""
 
 
-def spelled(inserts: tuple[str, ...], retracts: tuple[str, ...]) -> tuple[I64, U8, I64, I8, I8]:
+def spelled(inserts: tuple[str, ...], retracts: tuple[str, ...]) -> tuple[I64, U8, I64, I8, U8]:
     """Which word begins with each byte (-1: none), the words' bytes, where each ends, and its code.
 
-    At last the code of each byte as a word of its own.
+    At last the words of one byte, for an insert and for a retract; NO_LETTER where there is none.
     """
     words = [word.encode() for word in (*inserts, *retracts)]
     first = np.full(256, -1, np.int64)
     first[[word[0] for word in words]] = np.arange(len(words))
     ends = np.cumsum([0, *(len(word) for word in words)])
     codes = np.array([INSERT] * len(inserts) + [RETRACT] * len(retracts), np.int8)
-    letters = np.full(256, UNKNOWN, np.int8)
+    letters = np.full(2, NO_LETTER, np.uint8)
     for word, code in zip(words, codes, strict=True):
         if len(word) == 1:
-            letters[word[0]] = code
+            letters[code] = word[0]
     return first, np.frombuffer(b"".join(words), np.uint8), ends, codes, letters
 
 
 @kernel
 def kind_codes(
-    offsets: I64, data: U8, valid: Mask, first: I64, words: U8, ends: I64, codes: I8, letters: I8, out: I8
+    offsets: I64, data: U8, valid: Mask, first: I64, words: U8, ends: I64, codes: I8, letters: U8, out: I8
 ) -> None:
     """The code of each text; UNKNOWN for null and for words that are not there."""
     longer = len(valid)
     for i in range(len(out)):
         longer |= offsets[i + 1] - offsets[i] != 1
-    if longer == 0:
-        bytes_ = data[offsets[0] : offsets[0] + len(out)]
-        for i in range(len(bytes_)):
-            out[i] = letters[bytes_[i]]
+    if longer == 0 and letters[INSERT] != NO_LETTER and letters[RETRACT] != NO_LETTER:
+        bytes_, insert, retract = data[offsets[0] : offsets[0] + len(out)], letters[INSERT], letters[RETRACT]
+        for i in range(len(bytes_)):  # sums in the place of branches, so that many are done at once
+            out[i] = RETRACT * (bytes_[i] != insert) + (bytes_[i] != insert) * (bytes_[i] != retract)
         return
     for i in range(len(out)):
         out[i] = UNKNOWN
@@ -70,42 +69,6 @@ def kind_codes(
             same = same and data[offsets[i] + j] == words[ends[word] + j]
         if same:
             out[i] = codes[word]
-
-
-@kernel
-def read_changes(
-    codes: I8, le: I64, re: I64, new: I64, advance: I64, re_new: I64, pace: I64,
-    counts: I32, strays: Matrix, named: Matrix, tops: I64, told: I64,
-) -> bool:  # fmt: skip
-    """Whether all rows are sound; sets ``re_new``, and opens them in the same pass as `open_run` does.
-
-    ``pace`` receives the latest time that a row tells of, and how far no start is behind the latest time
-    before it (as if the rows of a block told of theirs at once; wrapped, where that is further than numbers
-    go).
-    """
-    top, most, bad = MIN_TIME, 0, 0
-    room = new_room(len(le), told)
-    for begin in range(0, len(le), BLOCK):  # slices, so that the compiler sees that no index is below zero
-        end = begin + BLOCK
-        kinds, starts, ends, news = codes[begin:end], le[begin:end], re[begin:end], new[begin:end]
-        times, out = advance[begin:end], re_new[begin:end]
-        first, last = INFINITY, MIN_TIME
-        for i in range(len(kinds)):
-            retract = kinds[i] == RETRACT
-            out[i] = news[i] if retract else NO_NEW_END
-            flawed = (ends[i] <= starts[i]) | (kinds[i] == UNKNOWN)
-            flawed |= (starts[i] == MIN_TIME) | (starts[i] == INFINITY)
-            flawed |= retract & ((news[i] == ends[i]) | (news[i] < starts[i]))
-            bad |= flawed
-            first = min(first, starts[i])
-            last = max(last, times[i])
-        if bad:
-            return False
-        top = max(top, last)
-        most = max(most, top - first)
-        open_block(begin, end, le, re, re_new, counts, strays, named, tops, room, told)
-    pace[0], pace[1] = top, most
-    return True
 
 
 @kernel

@@ -4,14 +4,13 @@ Rows mostly come in the order of time, and of those that do the ones that start 
 `find_named` goes there. Rows that came out of order are few, or all are asked whether a retract names their
 lifetime (`scan_run`).
 
->>> le, re, new = np.array([1, 3, 5, 2, 3]), np.array([9, 9, 8, 9, 9]), np.array([NO_NEW_END] * 4 + [3])
->>> counts, told, tops = np.empty(5, np.int32), np.empty(6, np.int64), np.empty(1, np.int64)
->>> strays, named = np.empty((3, 6), np.int64), np.empty((5, 6), np.int64)
->>> open_run(le, re, new, counts, strays, named, tops, told)
->>> strays[:, 0].tolist(), tops.tolist()  # row 3 starts at 2, before row 2 does
-([3, 2, 9], [5])
->>> named[:, 0].tolist()  # row 4 takes row 1 away
-[4, 3, 9, 3, 1]
+>>> le, re, counts = np.array([1, 3, 3, 5]), np.array([9, 4, 9, 8]), np.ones(4, np.int32)
+>>> named_le, named_re, nothing = np.array([3, 4]), np.array([9, 5]), np.zeros(0, np.int64)
+>>> who, since, hint, found = np.arange(2), np.zeros(2, np.int64), np.array([0, 0]), np.empty(2, np.int64)
+>>> bool(find_named(le[3:], le, re, counts, named_le, named_re, nothing, who, since, hint, found))
+False
+>>> found.tolist()  # the first retract may mean row 2, the second names no lifetime that is there
+[2, -1]
 """
 
 from __future__ import annotations
@@ -19,10 +18,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from caesura.events.page import NO_NEW_END
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U8, U64, Mask
-from caesura.punctuation import INFINITY, MIN_TIME
 
 FREE = -1
 SIX = np.uint64(6)
@@ -31,15 +28,13 @@ ONE = np.uint64(1)
 HALF = np.uint64(32)
 U64One = np.uint64
 
-BLOCK = 1024
-"""So many rows are looked at again while they are in the fastest memory."""
 FEW = 8
 """So many blocks are looked at together, or one by one, before steps grow."""
-TOGETHER = 8
+TOGETHER = 32
 """Of so many rows the latest start up to them is kept."""
-MAX_BLOCKS = 128
+MAX_BLOCKS = 32
 """So many times `TOGETHER` rows that start together are looked at for one retract."""
-TOO_MANY = -1
+TOO_MANY = -2
 MAX_TRIES = 16
 """So many retracts of the same lifetime are looked at for a version; `match_events` finds the rest."""
 
@@ -69,6 +64,16 @@ def find_block(tops: I64, time: int, near: int) -> int:
 
 
 @kernel
+def first_equal(times: I64, time: int) -> int:
+    """Where a time is first, or how many others there are."""
+    count = len(times)
+    first = count
+    for k in range(count):  # to the end, for a wrong guess would wait for memory
+        first = min(first, k if times[k] == time else count)
+    return first
+
+
+@kernel
 def find_named(
     tops: I64, le: I64, re: I64, counts: I32, named_le: I64, named_re: I64, rows: I64, who: I64, since: I64,
     hint: I64, found: I64,
@@ -79,12 +84,58 @@ def find_named(
     out of order only some are looked at. ``hint`` keeps the latest start that was looked for, and its block.
     Gives TOO_MANY where too many rows start together.
     """
+    find_blocks(tops, named_le, who, hint, found)
+    for j in range(len(who)):
+        if found[j] < 0:
+            continue
+        w, first = who[j], found[j] * TOGETHER
+        time = named_le[w]
+        stop = rows[w] if len(rows) > 0 else len(le)
+        end = min(stop, first + TOGETHER)
+        i = max(first, since[w])
+        i += first_equal(le[i:end], time)
+        if i < end and re[i] == named_re[w] and counts[i] != 0:
+            found[j] = i
+            continue
+        found[j] = look_on(tops, le, re, counts, time, named_re[w], i, stop)
+        if found[j] == TOO_MANY:
+            return TOO_MANY
+    return 0
+
+
+@kernel
+def look_on(tops: I64, le: I64, re: I64, counts: I32, time: int, until: int, i: int, stop: int) -> int:
+    """The first version with a lifetime from a row on, in whose block starts have come as far; or -1.
+
+    Gives TOO_MANY where too many rows start together.
+    """
+    first = i // TOGETHER
+    at = first
+    while i < stop and (at == 0 or tops[at - 1] <= time):
+        if at == first + MAX_BLOCKS:
+            return TOO_MANY
+        end = min(stop, (at + 1) * TOGETHER)
+        i += first_equal(le[i:end], time)
+        if i < end:
+            if re[i] == until and counts[i] != 0:
+                return i
+            i += 1
+        at = i // TOGETHER
+    return -1
+
+
+@kernel
+def find_blocks(tops: I64, named_le: I64, who: I64, hint: I64, found: I64) -> None:
+    """The block in which the versions that some retracts name begin; -1 for none."""
     near, latest = hint[0], hint[1]
     for j in range(len(who)):
-        w = who[j]
-        time = named_le[w]
-        found[j] = -1
+        time = named_le[who[j]]
+        found[j] = near
+        if time >= latest and time <= tops[near]:
+            latest = time
+            continue
         if time > tops[len(tops) - 1]:
+            found[j] = -1
             continue
         block = near
         if time >= latest and near + FEW < len(tops):
@@ -94,96 +145,8 @@ def find_named(
             block = find_block(tops, time, near)
         if time >= latest:
             near, latest = block, time
-        stop = rows[w] if len(rows) > 0 else len(le)
-        i = max(block * TOGETHER, since[w])
-        at = i // TOGETHER
-        until = at + MAX_BLOCKS
-        while i < stop and (at == block or tops[at - 1] <= time):
-            if at == until:
-                return TOO_MANY
-            end = min(stop, (at + 1) * TOGETHER)
-            first = end
-            for k in range(end - 1, i - 1, -1):  # to the end, for a wrong guess would wait for memory
-                first = k if (le[k] == time) & (re[k] == named_re[w]) & (counts[k] != 0) else first
-            if first < end:
-                found[j] = first
-                break
-            i = end
-            at += 1
+        found[j] = block
     hint[0], hint[1] = near, latest
-    return 0
-
-
-@kernel
-def open_run(
-    le: I64, re: I64, re_new: I64, counts: I32, strays: Matrix, named: Matrix, tops: I64, told: I64
-) -> None:
-    """Counts one version for each insert, and tells of all rows what looking for events asks for.
-
-    ``named`` receives the rows of retracts, their starts, ends and new ends, and the first row in front of
-    each that has the lifetime it names (see `find_named`); ``strays`` the rows of inserts that start before
-    another row in front of them, their starts and ends (both have room for one more than there are); ``tops``
-    the latest start up to each `TOGETHER` rows; ``told`` how many retracts and strays there are, the first
-    and the last start, the last end, and whether too many rows start together. An empty ``re_new`` means
-    inserts only.
-    """
-    room = new_room(len(le), told)
-    for begin in range(0, len(le), BLOCK):
-        open_block(begin, begin + BLOCK, le, re, re_new, counts, strays, named, tops, room, told)
-
-
-@kernel
-def new_room(rows: int, told: I64) -> Matrix:
-    """Room for `open_block`, which has told of nothing yet."""
-    told[0], told[1], told[2], told[3], told[4], told[5] = 0, 0, INFINITY, MIN_TIME, MIN_TIME, 0
-    room = np.zeros((4, min(BLOCK, max(2, rows))), np.int64)
-    for i in range(room.shape[1]):
-        room[1, i] = i
-    room[3, 1] = MIN_TIME
-    return room
-
-
-@kernel
-def open_block(
-    begin: int, end: int, le: I64, re: I64, re_new: I64, counts: I32, strays: Matrix, named: Matrix,
-    tops: I64, room: Matrix, told: I64,
-) -> None:  # fmt: skip
-    """Does what `open_run` does, with the next rows, while they are in the fastest memory."""
-    starts, ends, news, here = le[begin:end], re[begin:end], re_new[begin:end], counts[begin:end]
-    course = room[0]
-    found, astray, low, high, last = told[0], told[1], told[2], told[3], told[4]
-    for i in range(len(starts)):  # slices, so that the compiler sees that no index is below zero
-        here[i] = 1
-        last = max(last, ends[i])
-        low = min(low, starts[i])
-    for i in range(len(news)):
-        here[i] = news[i] == NO_NEW_END
-    gone, out = named[0, found:], strays[0, astray:]
-    count, strayed = 0, 0
-    for i in range(len(starts)):
-        gone[count] = i
-        out[strayed] = i
-        count += 1 - here[i]
-        strayed += here[i] & (starts[i] < high)
-        high = max(high, starts[i])
-        course[i] = high
-    for j in range(count):
-        i = gone[j]
-        named[0, found + j], named[1, found + j] = begin + i, starts[i]
-        named[2, found + j], named[3, found + j] = ends[i], news[i]
-    for j in range(strayed):
-        i = out[j]
-        strays[0, astray + j] = begin + i
-        strays[1, astray + j], strays[2, astray + j] = starts[i], ends[i]
-    some = tops[begin // TOGETHER : end // TOGETHER]
-    for i in range(len(some)):
-        some[i] = course[min(i * TOGETHER + TOGETHER, len(starts)) - 1]
-    told[0], told[1], told[2], told[3], told[4] = found + count, astray + strayed, low, high, last
-    if count > 0 and told[5] == 0:
-        mine, known = named[:, found : found + count], tops[: end // TOGETHER]
-        told[5] = find_named(
-            known, le, re, counts, mine[1], mine[2], mine[0], room[1, :count], room[2], room[3], mine[4]
-        )
 
 
 @kernel

@@ -24,8 +24,10 @@ import pyarrow as pa
 from caesura.events import Page, take_rows
 from caesura.events.columns import raw_parts, words
 from caesura.events.identity import LOCAL, Secret, identity_at
+from caesura.events.page import ChangedPage
 from caesura.events.types import is_bytes, is_words
-from caesura.io.ingress import match_kernels, run_kernels
+from caesura.io.ingress import match_kernels, open_kernels, run_kernels
+from caesura.io.ingress.row_kernels import I8
 from caesura.kernels.hashing import I64, U8, U64, Mask, frozen
 from caesura.punctuation import INFINITY, MIN_TIME
 
@@ -82,8 +84,9 @@ def _shift(le: I64, bits: int) -> int:
 
 
 class OpenedRows(NamedTuple):
-    """What `open_run` says of the rows of a page."""
+    """What `read_changes` says of the rows of a page."""
 
+    kinds: I8
     counts: match_kernels.I32
     strays: match_kernels.Matrix
     named: match_kernels.Matrix
@@ -91,23 +94,34 @@ class OpenedRows(NamedTuple):
     told: I64
 
     @staticmethod
-    def room(count: int) -> OpenedRows:
-        """Room for so many rows."""
+    def room(kinds: I8) -> OpenedRows:
+        """Room for rows of these kinds."""
+        count = len(kinds)
         return OpenedRows(
+            kinds,
             np.empty(count, np.int32),
-            np.empty((3, count + 1), np.int64),
-            np.empty((5, count + 1), np.int64),
+            np.empty((3, count // IN_ORDER), np.int64),
+            np.empty((5, np.count_nonzero(kinds)), np.int64),
             np.empty(-(-count // run_kernels.TOGETHER), np.int64),
-            np.empty(6, np.int64),
+            np.empty(open_kernels.TOLD, np.int64),
         )
 
     @staticmethod
     def of(page: Page) -> OpenedRows:
         """The rows of a page."""
-        opened = OpenedRows.room(len(page))
-        news = NOTHING if page.re_new is None else page.re_new
-        run_kernels.open_run(frozen(page.le), frozen(page.re), frozen(news), *opened)
+        kinds = np.zeros(len(page), np.int8) if page.retracts is None else page.retracts.view(np.int8)
+        opened = OpenedRows.room(kinds)
+        le, re = frozen(page.le), frozen(page.re)
+        news = re if page.re_new is None else frozen(page.re_new)
+        open_kernels.read_changes(le, re, news, le, *opened)
         return opened
+
+    def page(self, le: I64, re: I64, payload: pa.RecordBatch) -> Page:
+        """The page of these rows, whose kinds are known."""
+        if len(self.named[0]) == 0:
+            return Page(le, re, payload)
+        known = self.kinds.view(np.bool_), self.named[0], self.named[3]
+        return ChangedPage.read(le, re, payload, *known, points=not self.told[open_kernels.LONGER])
 
 
 class InsertRun:
@@ -125,8 +139,8 @@ class InsertRun:
         """How many of each there are: none once it is taken away, more if another became equal to it."""
         self.tops = opened.tops
         """The latest start up to each few rows."""
-        retracts, astray, low, high, last, crowded = opened.told.tolist()
-        named = opened.named[:, :retracts].copy()
+        _, astray, low, high, last, crowded = opened.told[:6].tolist()
+        named = opened.named
         self.retracts: I64 = named[0]
         """The rows of the page that are no versions of the run."""
         self.named = named[1:4]

@@ -28,6 +28,7 @@ from caesura.events.types import plain_type
 from caesura.io.ingress import row_kernels
 from caesura.io.ingress.clock import check_time, stream_time, to_ticks
 from caesura.io.ingress.kept import kept
+from caesura.io.ingress.open_kernels import BEHIND, LATEST, LOW, read_changes
 from caesura.io.ingress.runs import OpenedRows
 from caesura.kernels.hashing import I64, Mask, frozen
 from caesura.punctuation import INFINITY, MIN_TIME
@@ -61,7 +62,8 @@ class Shaped(NamedTuple):
     le: I64
     re: I64 | None
     """None for points."""
-    re_new: I64 | None
+    changed: I64 | None
+    """The new ends, unless the rows were opened."""
     payload: pa.RecordBatch
     flaw: np.ndarray[tuple[int], np.dtype[np.int8]] | None
     advance: I64
@@ -78,7 +80,8 @@ class Shaped(NamedTuple):
         if begin == 0 and end == len(self.le):
             return self
         some = slice(begin, end)
-        re_new = None if self.re_new is None else self.re_new[some]
+        re_new = self.re_new
+        re_new = None if re_new is None else re_new[some]
         flaw = None if self.flaw is None else self.flaw[some]
         payload = self.payload.slice(begin, end - begin)
         re = None if self.re is None else self.re[some]
@@ -88,8 +91,15 @@ class Shaped(NamedTuple):
     def page(self) -> Page:
         """The rows as a page."""
         if self.re is None:
-            return PointPage(self.le, None, self.payload, self.re_new)
-        return Page(self.le, self.re, self.payload, self.re_new)
+            return PointPage(self.le, None, self.payload, self.changed)
+        if self.opened is not None:
+            return self.opened.page(self.le, self.re, self.payload)
+        return Page(self.le, self.re, self.payload, self.changed)
+
+    @property
+    def re_new(self) -> I64 | None:
+        """The new ends; None where all rows are inserts."""
+        return self.changed if self.opened is None else self.page.re_new
 
     def reasons(self, rows: I64) -> list[str]:
         """Why these rows make no event."""
@@ -217,7 +227,7 @@ class Shape:
         if unkept is None:
             return shaped
         flaw = np.where(unkept > 0, unkept, 0 if shaped.flaw is None else shaped.flaw).astype(np.int8)
-        return shaped._replace(flaw=flaw, span=None, opened=None)
+        return shaped._replace(flaw=flaw, changed=shaped.re_new, span=None, opened=None)
 
     def _cut(self, batch: pa.RecordBatch, payload: pa.RecordBatch) -> Shaped:
         le = to_ticks(batch.column(self.time), MIN_TIME)
@@ -241,28 +251,26 @@ class Shape:
             new = to_ticks(batch.column(self.new_end), INFINITY)
         # An end edge happens at its end, so that is how far it says time has come.
         advance = np.where(codes == row_kernels.RETRACT, end, le) if edge else le
-        re_new, pace, opened = np.empty(len(le), np.int64), np.empty(2, np.int64), OpenedRows.room(len(le))
-        times = frozen(le), frozen(re), frozen(new)
-        columns = (codes, *times, frozen(advance), re_new, pace, *opened)
-        if len(le) == 0 or not row_kernels.read_changes(*columns):
-            return _unsound(codes, times, re_new, payload, advance, edge=edge)
-        retracts, low, high, behind = (int(at) for at in (*opened.told[[0, 2]], *pace))
+        times, opened = (frozen(le), frozen(re), frozen(new)), OpenedRows.room(codes)
+        columns = (*times, frozen(advance), *opened)
+        if len(le) == 0 or not read_changes(*columns):
+            return _unsound(codes, times, payload, advance, edge=edge)
+        told = opened.told
+        low, high, behind = (int(told[at]) for at in (LOW, LATEST, BEHIND))
         known = behind if high - low < WIDE else None
-        news = re_new if retracts else None
-        return Shaped(le, re, news, payload, None, advance, (low, high), known, opened)
+        return Shaped(le, re, None, payload, None, advance, (low, high), known, opened)
 
 
 def _unsound(
     codes: row_kernels.I8,
     times: tuple[I64, I64, I64],
-    re_new: I64,
     payload: pa.RecordBatch,
     advance: I64,
     *,
     edge: bool,
 ) -> Shaped:
     """Rows of a shape with a kind, of which some may make no event."""
-    flaw = np.empty(len(codes), np.int8)
+    flaw, re_new = np.empty(len(codes), np.int8), np.empty(len(codes), np.int64)
     bad = row_kernels.find_flaws(codes, *times, re_new, flaw, edge)
     changes = re_new if (codes == row_kernels.RETRACT).any() else None
     return Shaped(times[0], times[1], changes, payload, flaw if bad else None, advance)

@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from caesura.events.identity import identity, plain_zeros
 from caesura.events.item import Item
-from caesura.events.page import NO_NEW_END, Page
+from caesura.events.page import Page
 from caesura.expr.rewrite import has_call, is_column
 from caesura.kernels.hashing import I64, Mask
 from caesura.kernels.keys import KeyTable
@@ -139,14 +139,14 @@ class FusedSteps:
 
         Retracts that shorten events go step by step, and all others of their page with them.
         """
-        test, ranges = self._test, self._ranges
+        test, ranges, points = self._test, self._ranges, self._points or page.all_points
 
         def begin(one: RowRange, start: int, stop: int) -> None:
             one.pick(page, start, stop, test, inserts=page.shortens)
             place(one)
 
         def place(one: RowRange) -> None:
-            one.place(page, keys, self.windows.grid, points=self._points, numbered=bool(self._route.values))
+            one.place(page, keys, self.windows.grid, points=points, numbered=bool(self._route.values))
 
         ranges.each(begin, *ranges.cut(len(page)))
         if not self._fits(page, keys, place):
@@ -239,8 +239,8 @@ class FusedSteps:
             return self.windows.counted(keys, window, count)
         values = [page.payload.column(name) for name in self._route.values]
         rows, weight = self._ranges.rows(), np.ones(len(numbered), np.int64)
-        if page.re_new is not None and not page.shortens:
-            weight -= 2 * ((page.re_new if rows is None else page.re_new[rows]) != NO_NEW_END)
+        if page.retracts is not None and not page.shortens:
+            weight -= 2 * (page.retracts if rows is None else page.retracts[rows])
         if rows is not None:
             wanted = plain_array(rows)
             values = [column.take(wanted) for column in values]

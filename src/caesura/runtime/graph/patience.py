@@ -43,7 +43,7 @@ class Patience:
     def holds(self, item: Item) -> bool:
         """Whether an item waits, or was taken with what waited; else it is to follow that now."""
         if isinstance(item, Page):
-            if item.re_new is not None or item.tags is not None or item.settled or item.partial:
+            if item.has_retracts or item.tags is not None or item.settled or item.partial:
                 self.release()
                 return False
             self._pages.append(item)

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from caesura.events.page import NO_NEW_END, Page
+from caesura.events.page import Page
 from caesura.kernels.grid import Lattice
 from caesura.kernels.hashing import I64, Mask
-from caesura.kernels.placing import NO_ROWS, Places, pick_rows
+from caesura.kernels.placing import NO_RETRACTS, NO_ROWS, Places, pick_rows
 
 MIN_ROWS, MAX_ROWS = 1 << 15, 1 << 19
 """A range of fewer rows is not worth another thread; others may wait for one of more."""
@@ -75,12 +75,12 @@ class RowRange:
     ) -> None:
         """Takes a range of a page, and of it the rows that pass the filter, or the inserts among them."""
         self.start, self._count, self.rows = start, stop - start, None
-        self.signed = page.re_new is not None and not inserts
+        self.signed = page.has_retracts and not inserts
         mask = None
         if test is not None:
             mask = test(page if self._count == len(page) else page.slice(start, self._count))
-        if page.re_new is not None and inserts:
-            came = page.re_new[start:stop] == NO_NEW_END
+        if page.retracts is not None and inserts:
+            came = ~page.retracts[start:stop]
             mask = came if mask is None else mask & came
         if mask is not None:
             picked = np.empty(self._count + 1, np.int64)
@@ -91,9 +91,9 @@ class RowRange:
         part = slice(self.start, self.start + self._count)
         self.cells = np.empty(self.passed, np.int64) if numbered else NO_ROWS
         ends = NO_ROWS if points else page.re[part]
-        news = page.re_new[part] if self.signed and page.re_new is not None else NO_ROWS
+        retracts = page.retracts[part] if self.signed and page.retracts is not None else NO_RETRACTS
         times = page.le[part], ends, grid.offset, grid.hop
-        self.missing = self.places.place(self.rows, keys[part], *times, self.cells, news)
+        self.missing = self.places.place(self.rows, keys[part], *times, self.cells, retracts)
 
 
 class RowRanges:
