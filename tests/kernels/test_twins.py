@@ -152,11 +152,13 @@ def edges(seed: int) -> Stream:
 def recalled(seed: int, ids: Any = range(10)) -> Stream:
     """Rows some of which come late, a few of them taken back right away."""
     rng = random.Random(seed)
-    starts = [n - 9 * (n % 8 == 7) for n in range(40)]
+    starts = [n - 41 * (n % 8 == 7) for n in range(80)]
     rows = [{"ts": n, "to": n + 5, "id": rng.choice(ids), "k": "+", "now": None} for n in starts]
-    for n in rng.sample(range(30), 4):
+    for n in rng.sample(range(70), 4):
         rows.append({**rows[n], "k": "-", "now": rows[n]["ts"] + rng.choice([0, 2])})
-    rows += [{**rows[n], "k": "-", "now": rows[n]["ts"]} for n in range(7, 32, 8)]
+    twice = [71] * (seed % 2)
+    rows += [rows[n] for n in twice]
+    rows += [{**rows[n], "k": "-", "now": rows[n]["ts"]} for n in (*range(7, 80, 8), *twice)]
     return cz.from_rows(rows, time="ts", end="to", kind="k", new_end="now", punctuate=cz.delay(50))
 
 
