@@ -161,15 +161,13 @@ class Mapper:
     def _sound_rows(self, lane: int, shaped: Shaped, offsets: I64) -> tuple[Page, I64]:
         """The rows that make events, and how far each says that time has come."""
         page = shaped.page
-        sound = _sound(shaped)
-        if not sound.all():
-            assert shaped.flaw is not None
-            bad = np.flatnonzero(~sound)
-            reasons = pa.array(REASONS).take(pa.array(shaped.flaw[bad]))
-            self._flawed.add(page.take(bad), reasons, lane=lane, offsets=offsets[bad])
-        rows = np.flatnonzero(sound)
-        page = page if len(rows) == len(page) else page.take(rows)
-        return page, shaped.advance[rows]
+        if shaped.flaw is None or not shaped.flaw.any():
+            return page, shaped.advance
+        bad = np.flatnonzero(shaped.flaw)
+        reasons = pa.array(REASONS).take(pa.array(shaped.flaw[bad]))
+        self._flawed.add(page.take(bad), reasons, lane=lane, offsets=offsets[bad])
+        rows = np.flatnonzero(shaped.flaw == 0)
+        return page.take(rows), shaped.advance[rows]
 
     def _parted(self, page: Page) -> Iterator[Page]:
         """The rows that their own chunk leaves on time, then those that are late wherever it comes.
@@ -282,10 +280,6 @@ def traced(name: str, producer: Node, source: Node) -> str | None:
     for node, port in path(producer, source):
         now = None if now is None else image(node, port, now)
     return now
-
-
-def _sound(shaped: Shaped) -> Any:
-    return np.ones(len(shaped.le), np.bool_) if shaped.flaw is None else shaped.flaw == 0
 
 
 def _streams(node: Node, stages: Stages) -> bool:
