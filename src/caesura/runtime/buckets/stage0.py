@@ -119,21 +119,22 @@ class Mapper:
         judged = (packed_times(times[:head]), last)
         chunk = Chunk(raw.lane, order, raw.offset, top, count, promises, closes, self._together, *judged)
         spread: list[list[list[Page]]] = [[[] for _ in range(self.buckets)] for _ in self.departures]
-        for number, part in enumerate(_hidden_parts(page, times, head)):
-            self._step(part, spread, first=number == 0 and head > 0)
+        on_time = self._local and _in_order(page.sync[head:], times[head:])
+        for number, part in enumerate(_hidden_parts(page, times, head, on_time=on_time)):
+            self._step(part, spread, first=number == 0 and head > 0, on_time=on_time)
         for departure, buckets in zip(self.departures, spread, strict=True):
             for bucket, pages in enumerate(buckets):
                 where = (departure.target_stage, departure.label, bucket)
                 yield Packet(*where, self.source.fingerprint, 0, chunk.to_json(), tuple(pages))
 
-    def _step(self, page: Page, spread: list[list[list[Page]]], *, first: bool) -> None:
+    def _step(self, page: Page, spread: list[list[list[Page]]], *, first: bool, on_time: bool) -> None:
         """Lets a page through the steps in front of the first exchange, and to its buckets."""
         self._query.feed("raw", page)
         self._query.run()
         for departure, buckets in zip(self.departures, spread, strict=True):
             came = [item for item in self._query.take(departure.label) if isinstance(item, Page)]
             if self._local and not first:
-                came = [part for some in came for part in self._parted(some)]
+                came = [part for some in came for part in self._parted(some, on_time=on_time)]
             for some in came:
                 for bucket, rows in enumerate(self._routed(some, departure)):
                     if rows is not None and len(rows):
@@ -169,15 +170,18 @@ class Mapper:
         rows = np.flatnonzero(shaped.flaw == 0)
         return page.take(rows), shaped.advance[rows]
 
-    def _parted(self, page: Page) -> Iterator[Page]:
+    def _parted(self, page: Page, *, on_time: bool) -> Iterator[Page]:
         """The rows that their own chunk leaves on time, then those that are late wherever it comes.
 
         Only the latter tell the gate what came before them; the gate says how late they are.
         """
         assert self._lag is not None
+        bare = page.with_payload(page.payload.drop_columns([PRIOR]))
+        if on_time:
+            yield bare
+            return
         sync, prior = (page.payload.column(name).to_numpy() for name in (SYNC, PRIOR))
         late = sync < np.where(prior <= MIN_TIME + self._lag, MIN_TIME, prior - self._lag)
-        bare = page.with_payload(page.payload.drop_columns([PRIOR]))
         if not late.any():
             yield bare
             return
@@ -196,14 +200,28 @@ class Mapper:
         return page.with_payload(payload.select(kept) if kept else empty_rows(len(page)))
 
 
-def _hidden_parts(page: Page, times: I64, head: int) -> Iterator[Page]:
-    """The first rows with their places, then the others with the latest time before them among themselves."""
+def _in_order(sync: I64, times: I64) -> bool:
+    """Whether no row lies behind what one before it says of time."""
+    return bool((times[1:] >= times[:-1]).all() and (sync[1:] >= times[:-1]).all())
+
+
+def _hidden_parts(page: Page, times: I64, head: int, *, on_time: bool) -> Iterator[Page]:
+    """The first rows with their places, then the others with the latest time before them among themselves.
+
+    Where all are on time nobody asks for it.
+    """
     if head:
         yield hide(page.slice(0, head), page.sync[:head], np.arange(head))
     if head < len(page):
-        prior = np.full(len(page) - head, MIN_TIME, np.int64)
-        np.maximum.accumulate(times[head:-1], out=prior[1:])
-        yield hide(page.slice(head, len(page) - head), page.sync[head:], prior)
+        sync = page.sync[head:]
+        yield hide(page.slice(head, len(page) - head), sync, sync if on_time else _before(times[head:]))
+
+
+def _before(times: I64) -> I64:
+    """By row, the latest time before it."""
+    prior = np.full(len(times), MIN_TIME, np.int64)
+    np.maximum.accumulate(times[:-1], out=prior[1:])
+    return prior
 
 
 def _placed(page: Page) -> Page:
