@@ -111,7 +111,10 @@ def opened_rows(le: I64, re: I64, new: I64, kinds: I8, *, compiled: bool = True)
     """Whether rows are sound, and what was found of them."""
     opened = OpenedRows.room(kinds)
     read = read_changes.compiled() if compiled else read_changes.twin
-    return bool(read(le, re, new, le, *opened)), opened
+    sound = bool(read(le, re, new, le, *opened))
+    if sound:
+        opened.find(le, re)
+    return sound, opened
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -1,4 +1,4 @@
-"""The pass that reads rows of inserts and retracts: whether they make events, and what retracts may mean.
+"""The pass that reads rows of inserts and retracts: whether they make events, and which are retracts.
 
 Most rows are inserts in the order of time, of which only starts and ends are compared. The others are listed,
 and looked at by themselves.
@@ -9,8 +9,10 @@ and looked at by themselves.
 >>> strays, named = np.empty((3, 1), np.int64), np.empty((5, 1), np.int64)
 >>> bool(read_changes(le, re, new, le, kinds, counts, strays, named, tops, told)), tops.tolist()
 (True, [5])
->>> named[:, 0].tolist()  # row 4 takes row 1 away
-[4, 3, 9, 3, 1]
+>>> named[:4, 0].tolist()  # row 4 is a retract: its start, end and new end
+[4, 3, 9, 3]
+>>> find_events(le, re, counts, named, tops, told); int(named[4, 0])  # it takes row 1 away
+1
 """
 
 from __future__ import annotations
@@ -37,20 +39,16 @@ def read_changes(
     le: I64, re: I64, new: I64, advance: I64,
     kinds: I8, counts: I32, strays: Matrix, named: Matrix, tops: I64, told: I64,
 ) -> bool:  # fmt: skip
-    """Whether all rows are sound; counts one version for each insert, and finds what retracts may mean.
+    """Whether all rows are sound; counts one version for each insert, and lists retracts.
 
-    ``named`` receives the rows of retracts, their starts, ends and new ends, and the first row in front of
-    each that has the lifetime it names (see `find_named`); ``strays`` the rows of inserts that start before
-    another row some way in front of them, their starts and ends, as many as there is room for; ``tops`` the
-    latest start up to each `TOGETHER` rows. How far rows are behind is told as if those of a
-    block told of their times at once; wrapped, where that is further than numbers go.
+    ``named`` receives the rows of retracts, their starts, ends and new ends; ``strays`` the rows of inserts
+    that start before another row some way in front of them, their starts and ends, as many as there is room
+    for; ``tops`` the latest start up to each `TOGETHER` rows. How far rows are behind is told as if those of
+    a block told of their times at once; wrapped, where that is further than numbers go.
     """
     told[:] = 0
     told[LOW], told[HIGH], told[LAST], told[LATEST] = INFINITY, MIN_TIME, MIN_TIME, MIN_TIME
-    room, marks, hint = np.zeros((5, BLOCK + 1), np.int64), np.empty(BLOCK, np.uint8), np.array([0, MIN_TIME])
-    since, who = room[3], room[4]
-    for i in range(len(who)):
-        who[i] = i
+    room, marks = np.zeros((3, BLOCK + 1), np.int64), np.empty(BLOCK, np.uint8)
     bad = 0
     for begin in range(0, len(le), BLOCK):  # slices, so that the compiler sees that no index is below zero
         end = begin + BLOCK
@@ -72,12 +70,19 @@ def read_changes(
         mine = named[:, told[GONE] : told[GONE] + gone]
         bad |= list_retracts(begin, room[0, :gone], kinds, le, re, new, counts, mine)
         told[GONE] += gone
-        if gone > 0 and told[CROWDED] == 0:
-            known, mine_le, mine_re, rows = tops[: end // TOGETHER], mine[1], mine[2], mine[0]
-            told[CROWDED] = find_named(
-                known, le, re, counts, mine_le, mine_re, rows, who[:gone], since, hint, mine[4]
-            )
     return bad == 0 and told[LOW] > MIN_TIME and told[HIGH] < INFINITY
+
+
+def find_events(le: I64, re: I64, counts: I32, named: Matrix, tops: I64, told: I64) -> None:
+    """Adds to ``named`` the first row in front of each retract with the lifetime that it names: `find_named`.
+
+    A kernel of its own, since the compiler would take twice as long for both as one.
+    """
+    count = named.shape[1]
+    if count:
+        rows, starts, ends, _, found = named
+        who, since, hint = np.arange(count), np.zeros(count, np.int64), np.array([0, MIN_TIME])
+        told[CROWDED] = find_named(tops, le, re, counts, starts, ends, rows, who, since, hint, found)
 
 
 @kernel

@@ -114,7 +114,12 @@ class OpenedRows(NamedTuple):
         le, re = frozen(page.le), frozen(page.re)
         news = re if page.re_new is None else frozen(page.re_new)
         open_kernels.read_changes(le, re, news, le, *opened)
+        opened.find(le, re)
         return opened
+
+    def find(self, le: I64, re: I64) -> None:
+        """Finds what the retracts may mean, of sound rows with these lifetimes."""
+        open_kernels.find_events(le, re, self.counts, self.named, self.tops, self.told)
 
     def page(self, le: I64, re: I64, payload: pa.RecordBatch) -> Page:
         """The page of these rows, whose kinds are known."""

@@ -255,6 +255,7 @@ class Shape:
         columns = (*times, frozen(advance), *opened)
         if len(le) == 0 or not read_changes(*columns):
             return _unsound(codes, times, payload, advance, edge=edge)
+        opened.find(*times[:2])
         told = opened.told
         low, high, behind = (int(told[at]) for at in (LOW, LATEST, BEHIND))
         known = behind if high - low < WIDE else None
