@@ -48,6 +48,7 @@ ONLY_TYPES = {
     "Until": "caesura.io.kafka.reader",
     "Meta": "caesura.io.kafka.records",
     "Catalog": "caesura.io.sinks.iceberg_catalog",
+    "OnBad": "caesura.io.sources.quarantine",
 }
 """Where the types of arguments are that a wrong call needs: a connector is imported when it is used."""
 

@@ -22,6 +22,13 @@ if TYPE_CHECKING:
     from caesura.ops.join import How
     from caesura.ops.latest import Ops
 
+ONLY_TYPES = {
+    "Direction": "caesura.ops.asof",
+    "How": "caesura.ops.join",
+    "Ops": "caesura.ops.latest",
+}
+"""Where the types of arguments are that a wrong call needs: a step is imported when it is used."""
+
 Names = str | Sequence[str] | dict[str, str]
 
 
