@@ -48,6 +48,13 @@ def server() -> Iterator[Server]:
         yield running
 
 
+def forget_store() -> None:
+    """Gives leases back while the server's keys are there, for one that beats on would ask without them."""
+    for lease in [*BEATING._leases]:
+        lease.release()
+    objects._opened.cache_clear()
+
+
 @pytest.fixture
 def bucket(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A folder of its own in a bucket of a real server, as a URI."""
@@ -55,9 +62,7 @@ def bucket(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         monkeypatch.setenv(name, value)
     objects._opened.cache_clear()
     yield f"s3://{BUCKET}/{uuid.uuid4().hex}"
-    for lease in [*BEATING._leases]:  # one that beats on would open the store without the server's keys
-        lease.release()
-    objects._opened.cache_clear()
+    forget_store()
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
+from conftest import forget_store
 from local_azurite import ACCOUNT, CONTAINER, AzureServer
 from local_kafka import NotRunError
 from test_object_store import (
@@ -56,4 +57,4 @@ def bucket(azure: AzureServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]
         monkeypatch.setenv(name, value)
     objects._opened.cache_clear()
     yield f"abfss://{CONTAINER}@{ACCOUNT}.dfs.core.windows.net/{uuid.uuid4().hex}"
-    objects._opened.cache_clear()
+    forget_store()

@@ -55,7 +55,7 @@ def test_a_broker_that_goes_away_in_the_middle_of_an_epoch_leaves_no_half_of_it(
             writer.flush()
             broker.stop()
 
-        cut = copied(source, target, tmp_path, timeout="1s")
+        cut = copied(source, target, tmp_path, timeout="5s")
         with monkeypatch.context() as patched, pytest.raises(StreamError, match="no Kafka broker answers"):
             patched.setattr(TopicWriter, "put", cut_off)
             cut.run()

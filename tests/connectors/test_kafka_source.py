@@ -240,10 +240,10 @@ def test_a_broker_that_was_away_is_read_on_and_one_that_stays_away_is_named() ->
         topic.rows([2])
         step_until(query, lambda: len(taken(query, found)) == 2)
         query.close()
-        short = read(topic, until=None, timeout="500ms").query()
+        short = read(topic, until=None, timeout="5s").query()  # a broker that has just started is slow
         step_until(short, lambda: len(taken(short, found)) == 4)
         broker.stop()
-        with pytest.raises(StreamError, match=r"no Kafka broker answers at .* within 0\.5 s"):
+        with pytest.raises(StreamError, match=r"no Kafka broker answers at .* within 5 s"):
             step_until(short, lambda: False)
         short.close()
     assert found == [10, 20, 10, 20]
