@@ -6,6 +6,11 @@ measured in CPU time: a filter, hopping windows and final delivery, from a page'
 
 With ``--apart`` as many processes run the same query at once, each on one thread, over all events: how much
 more they do than one alone is what these cores give at most, whoever divides the work.
+
+With ``--halves`` threads are held against processes that could not be dealt less work: a fork that runs over
+the second half of the events and gives its rows back through a pipe, while the process itself runs over the
+first, with nothing to exchange and nothing to put together. How long it takes to lay all events into shared
+memory, which a process that was started before would read them from, is told beside it.
 """
 
 from __future__ import annotations
@@ -13,7 +18,9 @@ from __future__ import annotations
 import argparse
 import gc
 import multiprocessing
+import os
 import statistics
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -45,6 +52,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--times", type=int, default=5)
     parser.add_argument("--only", default="", help="comma-separated: y1, hopping, groups, pages")
     parser.add_argument("--apart", action="store_true", help="processes at once, in place of threads")
+    parser.add_argument("--halves", action="store_true", help="threads, and a process for half of the events")
     options = parser.parse_args(arguments)
     report = Report("threads", options.json)
     wanted = options.only.split(",") if options.only else [*CASES, "pages"]
@@ -53,38 +61,56 @@ def main(arguments: list[str]) -> None:
             small_pages(report)
         elif options.apart:
             apart(report, name, options)
+        elif options.halves:
+            halves(report, name, options)
         else:
-            compare(report, name, CASES[name](options.events), options)
+            compare(report, name, stream_of(name, options.events), options)
 
 
-def y1(events: int) -> cz.Stream:
-    return y1_stream(ads(events))
-
-
-def hopping(events: int) -> cz.Stream:
-    """The mean of 10 K keys over hopping windows."""
+def hopping_events(events: int) -> pa.Table:
     random = np.random.default_rng(4)
-    table = pa.table(
+    return pa.table(
         {"ts": np.arange(events), "key": random.integers(0, 10_000, events), "v": random.random(events)}
     )
+
+
+def hopping(table: pa.Table, events: int) -> cz.Stream:
+    """The mean of 10 K keys over hopping windows."""
     rows = cz.from_arrow(table, time="ts", punctuate=cz.delay(10))
     return rows.group_by("key").hopping(events // 5, every=events // 10).agg(mean=cz.avg("v"))
 
 
-def million_groups(events: int) -> cz.Stream:
+def group_events(events: int) -> pa.Table:
     random = np.random.default_rng(5)
-    table = pa.table(
+    return pa.table(
         {
             "ts": np.arange(events),
             "user": random.integers(0, 1_000_000, events),
             "spent": random.random(events),
         }
     )
+
+
+def million_groups(table: pa.Table, events: int) -> cz.Stream:
     rows = cz.from_arrow(table, time="ts", punctuate=cz.delay(10))
     return rows.group_by("user").tumbling(events).agg(n=cz.count(), spent=cz.sum("spent"))
 
 
-CASES: dict[str, Callable[[int], cz.Stream]] = {"y1": y1, "hopping": hopping, "groups": million_groups}
+def y1(table: pa.Table, events: int) -> cz.Stream:
+    return y1_stream(table)
+
+
+Made = tuple[Callable[[int], pa.Table], Callable[[pa.Table, int], cz.Stream]]
+CASES: dict[str, Made] = {
+    "y1": (ads, y1),
+    "hopping": (hopping_events, hopping),
+    "groups": (group_events, million_groups),
+}
+
+
+def stream_of(name: str, events: int) -> cz.Stream:
+    table, stream = CASES[name]
+    return stream(table(events), events)
 
 
 def compare(report: Report, name: str, stream: cz.Stream, options: argparse.Namespace) -> None:
@@ -138,7 +164,7 @@ def apart(report: Report, name: str, options: argparse.Namespace) -> None:
 
 
 def _alone(name: str, events: int, times: int, start: Any, said: Any) -> None:
-    stream = CASES[name](events)
+    stream = stream_of(name, events)
     stream.run(output="final")
     taken = []
     start.wait()
@@ -147,6 +173,63 @@ def _alone(name: str, events: int, times: int, start: Any, said: Any) -> None:
         stream.run(output="final")
         taken.append((time.perf_counter() - began, time.process_time() - cpu))
     said.put([statistics.median(column) for column in zip(*taken, strict=True)])
+
+
+def halves(report: Report, name: str, options: argparse.Namespace) -> None:
+    """One thread, several, and two processes with a half of the events each, in turns."""
+    events, (make, stream_over) = options.events, CASES[name]
+    table = make(events)
+    whole, first, second = (
+        stream_over(part, events) for part in (table, table.slice(0, events // 2), table.slice(events // 2))
+    )
+    runs: dict[str, Callable[[], object]] = {
+        "one": lambda: whole.run(output="final").table(),
+        "threads": lambda: whole.run(output="final", threads=options.threads).table(),
+        "processes": lambda: beside(first, second),
+        "shared": lambda: laid(table),
+    }
+    taken: dict[str, list[float]] = {each: [] for each in runs}
+    for turn in range(1 + options.times):
+        for each, run in runs.items():
+            gc.collect()
+            began = time.perf_counter()
+            run()
+            if turn:  # the first is to warm up
+                taken[each].append(time.perf_counter() - began)
+    walls = {each: statistics.median(times) for each, times in taken.items()}
+    report.add(
+        f"{name}_halves",
+        events / walls["processes"],
+        {"one_thread": walls["one"] / walls["processes"], "threads": walls["threads"] / walls["processes"]},
+        threads_to_one=round(walls["one"] / walls["threads"], 3),
+        laid_in_shared_memory=round(walls["shared"] / walls["one"], 2),
+    )
+
+
+def beside(first: cz.Stream, second: cz.Stream) -> list[pa.Table]:
+    """The rows of two queries, the second in a fork that gives them back through a pipe."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.close(reading)
+            rows = second.run(output="final").table()
+            with os.fdopen(writing, "wb") as pipe, pa.ipc.new_stream(pipe, rows.schema) as stream:
+                stream.write_table(rows)
+        finally:
+            os._exit(0)
+    os.close(writing)
+    mine = first.run(output="final").table()
+    with os.fdopen(reading, "rb") as pipe, pa.ipc.open_stream(pipe) as stream:
+        other = stream.read_all()
+    os.waitpid(child, 0)
+    return [mine, other]
+
+
+def laid(table: pa.Table) -> None:
+    """Writes events to memory that other processes can map."""
+    with tempfile.NamedTemporaryFile(dir="/dev/shm") as file, pa.ipc.new_file(file, table.schema) as shared:
+        shared.write_table(table)
 
 
 def lock_share(run: Callable[[], object]) -> float:
