@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from confluent_kafka import TopicPartition
-from confluent_kafka.admin import NewPartitions
 from local_kafka import Broker
 from topics import Topic
 
@@ -144,8 +143,7 @@ def test_partitions_that_are_added_or_idle_and_records_that_retention_took_on_sp
 
     source.rows([1, 2, 15])  # the other partition is idle
     assert counts()[0] == [(0, 2)]
-    source.admin.create_partitions([NewPartitions(source.name, 3)])[source.name].result()
-    source.producer.list_topics(source.name)
+    source.widen(3)
     source.rows([16, 25], partition=2)
     assert counts()[0] == [(10, 2)]
     source.rows([26, 27, 35])

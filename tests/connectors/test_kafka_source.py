@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import NewPartitions
 from local_kafka import Broker
 from topics import Topic
 
@@ -108,8 +107,7 @@ def test_a_partition_that_is_added_is_read_from_its_beginning(
     topic.rows([5])
     query, found = read(topic, until=None).query(), list[int]()
     step_until(query, lambda: len(taken(query, found)) == 1)
-    topic.admin.create_partitions([NewPartitions(topic.name, 2)])[topic.name].result()
-    topic.producer.list_topics(topic.name)
+    topic.widen(2)
     topic.put({"ts": 7, "n": 70}, partition=1)
     step_until(query, lambda: len(taken(query, found)) == 2)
     query.close()

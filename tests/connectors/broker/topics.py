@@ -8,7 +8,7 @@ from itertools import count
 
 import orjson
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 NUMBERS, RUN = count(), uuid.uuid4().hex[:6]
 
@@ -23,6 +23,17 @@ class Topic:
         # In order, also where a partition that is new has no leader yet and a record is sent again.
         options = {"linger.ms": 0, "enable.idempotence": True}
         self.producer = Producer({"bootstrap.servers": servers, **options})
+        self._await(partitions)
+
+    def widen(self, partitions: int) -> None:
+        """Gives the topic more partitions."""
+        self.admin.create_partitions([NewPartitions(self.name, partitions)])[self.name].result()
+        self._await(partitions)
+
+    def _await(self, partitions: int) -> None:
+        """Waits until the broker shows so many: its controller has answered before it knows of them."""
+        while len(self.producer.list_topics(self.name).topics[self.name].partitions) < partitions:
+            pass
 
     def put(self, *values: object, partition: int = 0, key: str | None = None, at: int = 0) -> None:
         """Puts records behind the others: bytes as they are, None as a tombstone, anything else as JSON."""
