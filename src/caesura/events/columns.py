@@ -34,7 +34,7 @@ from caesura.events.nested import (
 from caesura.events.types import is_bytes, word_type
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U8, Mask, frozen
-from caesura.plain_arrays import plain_numbers
+from caesura.plain_arrays import plain_array, plain_numbers
 
 SHORT_GATHER = 256
 """So many rows are taken by NumPy."""
@@ -105,10 +105,14 @@ class Grown:
         """Takes these values instead, as they lie."""
         self.data, self.size = values, len(values)
 
-    def fill(self, value: Any, count: int) -> None:
-        """So many times a value, in new memory with as much room as `keep` leaves."""
-        room = count if self._too_much(count) else max(count, len(self.data))
-        self.data, self.size = np.full(room, value, self.data.dtype), count
+    def fill(self, value: Any, count: int, *, reuse: bool = False) -> None:
+        """So many times a value, no more than there are, with as much room as `keep` leaves."""
+        if self._too_much(count):
+            self.data = np.empty(count, self.data.dtype)
+        elif not reuse:
+            self.data = np.empty(len(self.data), self.data.dtype)
+        self.data[:count] = value
+        self.size = count
 
     def _too_much(self, count: int) -> bool:
         """Whether so many values need not keep the room there is."""
@@ -202,8 +206,10 @@ def _take_into(values: np.ndarray[Any, Any], rows: I64, out: np.ndarray[Any, Any
     if len(rows) < SHORT_GATHER or values.dtype.kind == "V" or values.ndim > 1:
         values.take(rows, 0, out)
         return
-    width = f"i{values.dtype.itemsize}"
-    gather(frozen(values.view(width)), frozen(rows), out.view(width))
+    if values.dtype.kind != "i":  # a kernel is compiled once for each kind of array
+        width = f"i{values.dtype.itemsize}"
+        values, out = values.view(width), out.view(width)
+    gather(frozen(values), frozen(rows), out)
 
 
 def _move_up(values: np.ndarray[Any, Any], rows: I64) -> None:
@@ -497,12 +503,11 @@ class ColumnStore:
 
     def append(self, batch: pa.RecordBatch, rows: I64 | None = None) -> None:
         """Rows of a batch, by default all, behind those there are."""
-        wanted = None if rows is None else pa.array(rows)
         for column, values in zip(self.columns, batch.columns, strict=True):
             if isinstance(column, FixedColumn):
                 column.append(values, rows)
             else:
-                column.append(values if wanted is None else values.take(wanted))
+                column.append(values if rows is None else values.take(plain_array(rows)))
         self.size += batch.num_rows if rows is None else len(rows)
 
     def take(self, rows: I64) -> pa.RecordBatch:

@@ -31,9 +31,15 @@ class EndingRows:
 
     def add(self, rows: I64, ends: I64) -> None:
         """Rows came, or have other ends."""
-        if not self._listed:
-            return
-        some = rows[ends < INFINITY]
+        if self._listed:
+            self._list(rows[ends < INFINITY])
+
+    def came(self, first: int, ends: I64) -> None:
+        """Rows came, numbered from this number on."""
+        if self._listed:
+            self._list(np.flatnonzero(ends < INFINITY) + first)
+
+    def _list(self, some: I64) -> None:
         if len(some):
             self._parts.append(some)
             self._count += len(some)
@@ -50,8 +56,8 @@ class EndingRows:
         """Only these go on being listed."""
         self._parts, self._count = [rows], len(rows)
 
-    def relist(self, ends: I64) -> None:
-        """Lists anew, from the ends of all rows."""
-        some = ends < INFINITY
-        self._listed = SHARE * int(np.count_nonzero(some)) <= len(ends)
-        self.keep(np.flatnonzero(some) if self._listed else NONE)
+    def relist(self, ends: I64, count: int | None = None) -> None:
+        """Lists anew, from the ends of all rows; so many end, where somebody has counted them."""
+        count = int(np.count_nonzero(ends < INFINITY)) if count is None else count
+        self._listed = SHARE * count <= len(ends)
+        self.keep(np.flatnonzero(ends < INFINITY) if self._listed else NONE)

@@ -160,7 +160,7 @@ class RowState:
                 grown.keep(keep, reuse=self.reuses)
         if self.payload.columns:
             self.payload.compact(keep)
-        self._alive.fill(True, len(keep))
+        self._alive.fill(True, len(keep), reuse=self.reuses)
         self.size = self.live = len(keep)
         if self._runs:
             self._generation += 1

@@ -43,6 +43,8 @@ ONE, TWO, THREE, FOUR, FIVE, SIX, SEVEN, EIGHT, SIXTEEN = (np.uint64(n) for n in
 
 def frozen(values: Any) -> Any:
     """The array, read-only: Arrow's memory is, and a kernel is compiled once per kind of array."""
+    if not values.flags.writeable:
+        return values
     view = values.view()
     view.flags.writeable = False
     return view

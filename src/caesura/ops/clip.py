@@ -105,9 +105,9 @@ class Clipper(AlignedOperator):
     def _left_page(self, page: Page) -> Page:
         key, _ = self._table.encode(*self.left.key_ids(page.payload))
         if page.retracts is None:
-            changed = self.left.insert(page, np.arange(len(page)), key)
+            changed = self.left.added(self.left.insert(page, None, key))
         else:
-            came = self.left.insert(page, np.flatnonzero(~page.retracts), key)
+            came = self.left.added(self.left.insert(page, np.flatnonzero(~page.retracts), key))
             found = self.left.retract(page, np.flatnonzero(page.retracts), key)
             changed = each_once(np.concatenate([came, found[found >= 0]]))
         return self._relay(changed)

@@ -181,7 +181,7 @@ class Hold(Operator):
     def _taken(self, page: Page) -> list[Item]:
         key = self._key(page)
         if page.retracts is None:
-            self.side.insert(page, np.arange(len(page)), key)
+            self.side.insert(page, None, key)
         else:
             self.side.insert(page, np.flatnonzero(~page.retracts), key)
             corrected = self._retract(page, key)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from caesura.events.page import NO_NEW_END
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U64, Mask
-from caesura.punctuation import MIN_TIME
+from caesura.punctuation import INFINITY, MIN_TIME
 
 REMOVED = MIN_TIME
 """The end of a row that was taken out: it overlaps nothing."""
@@ -135,13 +135,15 @@ def meet_inserts(
 
 
 @kernel
-def outlive(alive: Mask, ends: I64, bound: int, rows: I64) -> int:
-    """The live rows that end after a bound; gives how many."""
-    count = 0
+def outlive(alive: Mask, ends: I64, bound: int, rows: I64) -> tuple[int, int]:
+    """The live rows that end after a bound; gives how many, and how many of them end at all."""
+    count, ending = 0, 0
     for i in range(len(ends)):
         rows[count] = i
-        count += alive[i] and ends[i] > bound
-    return count
+        later = alive[i] and ends[i] > bound
+        count += later
+        ending += later and ends[i] < INFINITY
+    return count, ending
 
 
 @kernel

@@ -105,7 +105,7 @@ class Join(Node):
         left, right = self.inputs
         return pa.schema([*left.schema, *(right.schema.field(n) for n in self.right_columns)])
 
-    @property
+    @cached_property
     def preserved(self) -> tuple[bool, bool]:
         """Which sides' events are told where they are matched or not."""
         return self.how in ("left", "full", "semi", "anti"), self.how in ("right", "full")

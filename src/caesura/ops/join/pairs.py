@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from caesura.events.columns import ColumnStore
-from caesura.events.page import Page, take_rows
+from caesura.events.page import Page, take_columns
 from caesura.expr import compile_predicate
 from caesura.kernels.hashing import I64, Mask
 from caesura.ops.join.node import Join
@@ -30,11 +30,12 @@ class JoinedRows:
         self, port: int, mine: pa.RecordBatch, rows: I64 | None, store: ColumnStore, link: I64
     ) -> pa.RecordBatch:
         """Rows of one side, all or some, beside the stored rows of the other that they meet."""
-        if port == 1:
-            own = mine.select(self._right)  # the keys leave with the left
-            columns = [*store.take(link).columns, *_some(own, rows).columns]
+        if port == 1:  # the keys leave with the left
+            columns = [column.take(link) for column in store.columns]
+            columns += _some(mine.select(self._right), rows)
         else:
-            columns = [*_some(mine, rows).columns, *[store.columns[i].take(link) for i in self._right]]
+            columns = _some(mine, rows)
+            columns += [store.columns[i].take(link) for i in self._right]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     @property
@@ -52,5 +53,6 @@ class JoinedRows:
         return self._test(self.beside(here, there) if side == 0 else self.beside(there, here))
 
 
-def _some(batch: pa.RecordBatch, rows: I64 | None) -> pa.RecordBatch:
-    return batch if rows is None or batch.num_columns == 0 else take_rows(batch, rows)
+def _some(batch: pa.RecordBatch, rows: I64 | None) -> list[pa.Array]:
+    """The columns of some rows of a batch, or of all."""
+    return batch.columns if rows is None else take_columns(batch, rows)

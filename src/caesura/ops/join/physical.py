@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from caesura.events.columns import taken, words
+from caesura.events.columns import words
 from caesura.events.item import Item
 from caesura.events.labels import Labels
 from caesura.events.page import Page, PointPage, concat, take_rows
@@ -24,12 +23,10 @@ from caesura.ops.join.node import Join
 from caesura.ops.join.pairs import JoinedRows
 from caesura.ops.join.preserved import Preserved
 from caesura.ops.join.side import NO_NEW, Side
-from caesura.ops.join.waiting import PAGE_ROWS, Taken, WaitingPage, WaitingRows
+from caesura.ops.join.waiting import PAGE_ROWS, Taken, WaitingRows
 from caesura.plan import AlignedOperator, GivenUp
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern
 
-NOTHING_STORED: Mask = np.zeros(0, np.bool_)
-"""Of a page that waits: nobody looks at it, for such a page has no retracts."""
 SPARE_KEYS = 32_768
 """So many keys may outlive their rows before they are forgotten."""
 
@@ -71,16 +68,11 @@ class JoinOperator(AlignedOperator):
             return []
         mine, other = self.sides[port], self.sides[1 - port]
         self._file(1 - port, self._waiting[1 - port].asked(page.payload))
+        if self._may_wait(port, page):
+            return self._wait(port, page)
         store = self._to_store(port, page)
         kept = int(np.count_nonzero(store))
-        waiting = self._wait(port, page, store, kept)
-        if waiting is not None:
-            if other.rows.live == 0:
-                return []
-            store, kept = NOTHING_STORED, 0
         key = self._numbers(mine, page.payload, lookup=not kept and not other.preserved)
-        if waiting is not None:
-            waiting.numbers = key
         items = [self._meet(port, page, key)] if self._pairs else []
         touched = self._touched(1 - port, page, key) if other.preserved else None
         changed = self._keep(port, page, key, store) if kept or page.re_new is not None else NO_NEW
@@ -90,27 +82,32 @@ class JoinOperator(AlignedOperator):
             items.append(self._relay(1 - port, touched))
         return [concat(items, self.schema)]  # one page: a pair and the piece it replaces leave together
 
-    def _wait(self, port: int, page: Page, store: Mask, kept: int) -> WaitingPage | None:
-        """Lets the rows of a large page that are to be stored wait as they came; None where they cannot."""
-        if page.re_new is not None or page.tags is not None or self.sides[port].sources or not self._pairs:
-            return None
-        left, right = self.sides
-        if left.preserved or right.preserved or self._paged or kept < PAGE_ROWS:
-            return None
-        return self._waiting[port].add(page, store, kept)
+    def _may_wait(self, port: int, page: Page) -> bool:
+        """Whether the rows of a page to be stored can wait as they came: those of a large one of inserts."""
+        if len(page) < PAGE_ROWS or not self._pairs or self._paged or any(self.node.preserved):
+            return False
+        plain = page.re_new is None and page.tags is None and not self.sides[port].sources
+        theirs = self.promises[1 - port]
+        return plain and theirs.size == 0 and theirs.cti < INFINITY
+
+    def _wait(self, port: int, page: Page) -> list[Item]:
+        """Lets the rows of a page wait that the other side may still meet, and meets it with all of them."""
+        waiting = self._waiting[port].add(page, self.promises[1 - port].cti)
+        if self.sides[1 - port].rows.live == 0:
+            return []
+        key = self._numbers(self.sides[port], page.payload, lookup=True)
+        waiting.numbers = key if int(key.min()) >= 0 else None
+        return [self._meet(port, page, key)]
 
     def _file(self, port: int, waited: Iterable[Taken]) -> None:
         """Brings rows that waited among the stored rows of their side."""
         side = self.sides[port]
         for some, rows in waited:
             page, key = some.page, some.numbers
-            if side.by_value and len(rows) < len(page):  # the others are not hashed
-                page, key, rows = page.take(rows), None, np.arange(len(rows))
-            whole = len(rows) == len(page)
-            if key is None or int((key if whole else taken(key, rows)).min(initial=0)) < 0:
-                payload = page.payload if whole else page.payload_of(rows)
-                key = np.empty(len(page), np.int64)
-                key[rows] = self._numbers(side, payload, lookup=False)
+            if rows is not None and (side.by_value or key is None):  # the others are not hashed
+                page, key, rows = page.take(rows), None, None
+            if key is None:
+                key = self._numbers(side, page.payload, lookup=False)
             side.insert(page, rows, key)
 
     def _file_all(self) -> None:
@@ -143,7 +140,7 @@ class JoinOperator(AlignedOperator):
             self._memo.learn(plain, key, missed, found)
         return key
 
-    def _to_store(self, port: int, page: Page) -> Any:
+    def _to_store(self, port: int, page: Page) -> Mask:
         """Which rows could still meet something: those that live past the other side's bound.
 
         Rows that a preserved side is cut by also count until neither side can change there.
@@ -155,7 +152,10 @@ class JoinOperator(AlignedOperator):
             return np.zeros(len(page), np.bool_)
         if self.sides[1 - port].preserved:
             bound = np.minimum(bound, self._bound(port, port, page.payload))
-        return page.ends_after(bound) if page.re_new is None else np.maximum(page.re, page.re_new) > bound
+        if page.re_new is None:
+            return page.ends_after(bound)
+        later: Mask = np.maximum(page.re, page.re_new) > bound
+        return later
 
     def _bound(self, promises_of: int, rows_of: int, payload: pa.RecordBatch) -> int | I64:
         """The time before which one side is settled, for the keys of rows of a side."""
@@ -177,7 +177,10 @@ class JoinOperator(AlignedOperator):
         row, link, le, re, new = other.probe(key, page)
         whole = len(row) == len(page) and (len(row) == 0 or bool((row[1:] > row[:-1]).all()))
         both = self._rows.met(port, page.payload, None if whole else row, other.rows.payload, link)
-        met = PointPage(le, None, both) if re is None else Page.of(both, le=le, re=re, re_new=new)
+        if re is None:
+            met: Page = PointPage(le, None, both)
+        else:
+            met = Page(le, re, both) if new is None else Page.of(both, le=le, re=re, re_new=new)
         if isinstance(page.tags, Labels):
             met = replace(met, tags=page.tags.met(row, other.labels(), link))
         return self._rows.tested(met)
@@ -197,15 +200,16 @@ class JoinOperator(AlignedOperator):
         since, until = other.rows.get("le")[link], other.rows.get("re")[link]
         return page.with_payload(both), int(since.max()), int(until.min())
 
-    def _keep(self, port: int, page: Page, key: I64, store: Any) -> I64:
+    def _keep(self, port: int, page: Page, key: I64, store: Mask) -> I64:
         """Brings a page into its side's rows; gives the numbers of preserved rows that came or changed."""
         mine = self.sides[port]
         if page.retracts is None:
-            return mine.insert(page, np.flatnonzero(store), key)
+            first = mine.insert(page, np.flatnonzero(store), key)
+            return mine.added(first) if mine.preserved else NO_NEW
         self._file(port, self._waiting[port].all())
         if mine.rows.size == 0 and not store.any():
             return NO_NEW
-        came = mine.insert(page, np.flatnonzero(store & ~page.retracts), key)
+        came = mine.added(mine.insert(page, np.flatnonzero(store & ~page.retracts), key))
         at = np.flatnonzero(page.retracts)
         found = mine.retract(page, at, key)
         again = mine.revive(page, at[found < 0], key, store)
@@ -249,13 +253,13 @@ class JoinOperator(AlignedOperator):
 
     def definite(self, port: int, pattern: Pattern) -> Iterable[Item]:
         self.counters.sweeps += 1
-        both = any(side.preserved for side in self.sides)
-        for side in (0, 1) if both else (1 - port,):
+        left, right = self.sides
+        for side in (0, 1) if left.preserved or right.preserved else (1 - port,):
             self._purge(side)
             if self.sides[side].wasteful:
                 self.sides[side].compact()
                 self.sides[side].relink()
-        if self._table.count > 2 * sum(side.rows.live for side in self.sides) + SPARE_KEYS:
+        if self._table.count > 2 * (left.rows.live + right.rows.live) + SPARE_KEYS:
             self.rebuild()
         items = self.aligned(port, self.node.carry(port, pattern))
         behind = 0 if self.promises[0].cti <= self.promises[1].cti else 1
@@ -264,11 +268,11 @@ class JoinOperator(AlignedOperator):
 
     def _purge(self, side: int) -> None:
         """Lets go of rows that nothing can meet any more, and of pieces that cannot change."""
-        mine = self.sides[side]
-        simple = all(p.size == 0 for p in self.promises)
+        mine, own, theirs = self.sides[side], self.promises[side], self.promises[1 - side]
+        simple = own.size == 0 and theirs.size == 0
         if simple and not mine.preserved and not self.sides[1 - side].preserved:
-            mine.expire(self.promises[1 - side].cti)
-            self._file(side, self._waiting[side].drop(self.promises[1 - side].cti))
+            mine.expire(theirs.cti)
+            self._file(side, self._waiting[side].drop(theirs.cti))
             return
         self._file(side, self._waiting[side].all())
         bound = max(p.cti for p in self.promises) if simple else INFINITY

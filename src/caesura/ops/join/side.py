@@ -148,48 +148,56 @@ class Side:
         points = page.lazy_ends
         times = frozen(page.le), frozen(NO_NEW if points else page.re)
         own = self.chains.head, self.chains.follow, self.rows.get("le"), self.rows.get("re")
-        stretch = min(len(page), STRETCH) + 1
+        count = len(page)
+        stretch, room = min(count, STRETCH) + 1, max(1024, count + count // 4)
         resume, scratch = np.zeros(3, np.int64), (np.empty(stretch, np.int64), np.empty(stretch, np.int64))
         parts: list[tuple[I64, ...]] = []
-        room = max(1024, len(page) + len(page) // 4)
-        while resume[0] < len(page) or resume[1] < resume[2]:
-            buffers = tuple(np.empty(room, np.int64) for _ in range(2 if points else 4))
-            times_out = (NO_NEW, NO_NEW) if points else buffers[2:]
-            made = meet_inserts(key, *times, *own, resume, *scratch, *buffers[:2], *times_out)
-            parts.append(tuple(b[:made] for b in buffers))
+        while resume[0] < count or resume[1] < resume[2]:
+            buffers = [np.empty(room, np.int64) for _ in range(2 if points else 4)]
+            times_out = (NO_NEW, NO_NEW) if points else ()
+            made = meet_inserts(key, *times, *own, resume, *scratch, *buffers, *times_out)
+            parts.append(tuple([b[:made] for b in buffers]))
             room *= 2
         if points:
             row, link = _joined(parts)
             return row, link, taken(page.le, row), None
         return _joined(parts)  # type: ignore[return-value]
 
-    def insert(self, page: Page, at: I64, key: I64) -> I64:
-        """Stores these rows of a page; gives their numbers."""
-        if len(at) == 0:
-            return at
-        whole = len(at) == len(page)
-        fields: dict[str, Any] = {"le": page.le, "re": page.re, "key": key}
-        if not whole:
+    def insert(self, page: Page, at: I64 | None, key: I64) -> int:
+        """Stores these rows of a page, or all; gives the number of the first."""
+        at = None if at is None or len(at) == len(page) else at
+        if len(page if at is None else at) == 0:
+            return self.rows.size
+        fields = self._fields(page, key)
+        if at is not None:
             fields = {name: taken(values, at) for name, values in fields.items()}
-        if page.re_new is not None:
-            fields["re"] = np.where(page.re_new[at] == NO_NEW_END, page.re[at], page.re_new[at])
-        if self.by_value:
-            fields["h1"], fields["h2"] = (half[at] for half in page.ids(self._secret))
-        for k in self.sources:
-            label = page.tags.cols.get(k) if isinstance(page.tags, Labels) else None
-            some = np.zeros(len(at), np.int64) if label is None else label
-            fields[f"label{k}"] = some if whole or label is None else some[at]
-        deferred = page.deferred_of(at) if isinstance(self.rows.payload, ReferredStore) else None
+        refers = isinstance(self.rows.payload, ReferredStore) and page.is_deferred
+        deferred = page.deferred_of(np.arange(len(page)) if at is None else at) if refers else None
         if deferred is not None:
             first = self.rows.append(fields, deferred)
         else:
-            first = self.rows.append(fields, page.payload, None if whole else at)
+            first = self.rows.append(fields, page.payload, at)
         self.chains.add(fields["key"])
         if self._by_value is not None:
             self._by_value.add(fields["h1"], fields["h2"])
-        rows = np.arange(first, first + len(at))
-        self.ending.add(rows, fields["re"])
-        return rows
+        self.ending.came(first, fields["re"])
+        return first
+
+    def _fields(self, page: Page, key: I64) -> dict[str, Any]:
+        """What is kept of the rows of a page beside their columns."""
+        fields: dict[str, Any] = {"le": page.le, "re": page.re, "key": key}
+        if page.re_new is not None:
+            fields["re"] = np.where(page.re_new == NO_NEW_END, page.re, page.re_new)
+        if self.by_value:
+            fields["h1"], fields["h2"] = page.ids(self._secret)
+        for k in self.sources:
+            label = page.tags.cols.get(k) if isinstance(page.tags, Labels) else None
+            fields[f"label{k}"] = np.zeros(len(page), np.int64) if label is None else label
+        return fields
+
+    def added(self, first: int) -> I64:
+        """The numbers of the rows from this one on."""
+        return np.arange(first, self.rows.size)
 
     def retract(self, page: Page, at: I64, key: I64) -> I64:
         """Changes stored rows by value; gives their numbers, -1 for those not stored."""
@@ -246,7 +254,7 @@ class Side:
             ends = np.concatenate([page.re_new[gains], page.re[lost]])
             number, _ = KeyTable().encode(*mixed(page.ids(self._secret), page.le[rows], ends, rows=rows))
             gains = gains[uncancelled(number[: len(gains)], number[len(gains) :])]
-        return self.insert(page, gains, key)
+        return self.added(self.insert(page, gains, key))
 
     def pieces_of(self, rows: I64) -> tuple[I64, I64]:
         """(place in ``rows``, piece) of every piece sent about these rows."""
@@ -302,7 +310,7 @@ class Side:
         near = self._near(bound)
         if near is None:
             rows = np.empty(self.rows.size + 1, np.int64)
-            left = outlive(self.rows.alive, self.rows.get("re"), bound, rows)
+            left, ending = outlive(self.rows.alive, self.rows.get("re"), bound, rows)
             if left == self.rows.live:
                 return
             if wasteful(left, self.rows.size):
@@ -311,7 +319,7 @@ class Side:
                 move_and_link(rows, le, re, key, self.chains.head, self.chains.follow)
                 self.rows.compact(rows, moved=MOVED)
                 self.chains.size = left
-                self._listed_anew()
+                self._listed_anew(ending)
                 return
         self.drop(self._over(near, bound))
 
@@ -362,9 +370,9 @@ class Side:
             self.sent_ending.relist(self.sent.get("re"))
         self._listed_anew()
 
-    def _listed_anew(self) -> None:
-        """Rows have other numbers."""
-        self.ending.relist(self.rows.get("re"))
+    def _listed_anew(self, ending: int | None = None) -> None:
+        """Rows have other numbers; so many end, where that is known."""
+        self.ending.relist(self.rows.get("re"), ending)
         self._by_value = None
 
 

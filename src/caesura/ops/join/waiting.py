@@ -7,7 +7,7 @@ more than have one of them.
 >>> def words(batch): return batch["id"].to_numpy()
 >>> rows = WaitingRows(words, words)
 >>> batch = pa.record_batch({"id": np.arange(20)})
->>> _ = rows.add(Page(np.zeros(20, np.int64), np.arange(1, 21), batch), np.arange(20) > 1, 18)
+>>> _ = rows.add(Page(np.zeros(20, np.int64), np.arange(1, 21), batch), 2)
 >>> [some.page.take(at).rows() for some, at in rows.asked(pa.record_batch({"id": [3]}))], rows.count
 ([[(0, 4, None, (3,))]], 17)
 >>> rows.drop(20), rows.count
@@ -24,7 +24,6 @@ import pyarrow as pa
 from caesura.events.page import Page
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, Mask, frozen
-from caesura.punctuation import MIN_TIME
 
 PAGE_ROWS = 4096
 """Pages of so many rows may wait."""
@@ -59,19 +58,33 @@ def pick_marked(words: I64, down: int, marked: Mask, waits: Mask, rows: I64) -> 
 class WaitingPage:
     """A page, and which of its rows wait."""
 
-    def __init__(self, page: Page, waits: Mask, count: int) -> None:
-        self.page, self.waits, self.count = page, waits, count
-        lazy = page.lazy_ends
-        times = page.le if lazy else page.re
-        times = times if count == len(page) else times[waits]
-        self.until = int(times.max(initial=MIN_TIME)) + lazy
+    def __init__(self, page: Page, bound: int) -> None:
+        self.page, self._bound = page, bound
+        self._waits: Mask | None = None
+        self.count = len(page)
+        """How many wait, at most."""
         self.words: I64 | None = None
         self.numbers: I64 | None = None
-        """The numbers of the rows' keys, if somebody has looked them up; -1 for a key without one."""
+        """The numbers of the rows' keys, if all of them have one."""
 
-    def rows(self) -> I64:
-        """Those that wait."""
-        return np.arange(self.count) if self.count == len(self.page) else np.flatnonzero(self.waits)
+    @property
+    def waits(self) -> Mask:
+        """Which rows wait: nobody has to know before the first are asked for, or let go."""
+        if self._waits is None:
+            self._waits = self.page.ends_after(self._bound)
+            self.count = int(np.count_nonzero(self._waits))
+        return self._waits
+
+    def drop(self, bound: int) -> None:
+        """Rows that end at a bound or before it wait no longer."""
+        later = self.page.ends_after(bound)
+        self._waits = later if self._waits is None else self._waits & later
+        self.count = int(np.count_nonzero(self._waits))
+
+    def all(self) -> Taken:
+        """All that wait, which wait no longer."""
+        waits = self.waits
+        return self, None if self.count == len(self.page) else np.flatnonzero(waits)
 
     def taken(self, rows: I64) -> Taken:
         """Some rows, which wait no longer."""
@@ -79,8 +92,8 @@ class WaitingPage:
         return self, rows
 
 
-Taken = tuple[WaitingPage, I64]
-"""Some rows of a page, by place."""
+Taken = tuple[WaitingPage, I64 | None]
+"""Some rows of a page, by place; None for all."""
 
 
 class WaitingRows:
@@ -97,9 +110,9 @@ class WaitingRows:
     def count(self) -> int:
         return sum(some.count for some in self._pages)
 
-    def add(self, page: Page, waits: Mask, count: int) -> WaitingPage:
-        """Takes those rows of a page that are to wait, so many."""
-        self._pages.append(WaitingPage(page, waits, count))
+    def add(self, page: Page, bound: int) -> WaitingPage:
+        """Takes the rows of a page that end after a bound."""
+        self._pages.append(WaitingPage(page, bound))
         return self._pages[-1]
 
     def asked(self, payload: pa.RecordBatch) -> list[Taken]:
@@ -125,20 +138,17 @@ class WaitingRows:
     def all(self) -> list[Taken]:
         """Takes out all rows."""
         pages, self._pages, self._looks = self._pages, [], 0
-        return [some.taken(some.rows()) for some in pages if some.count]
+        return [some.all() for some in pages if some.count]
 
     def drop(self, bound: int) -> list[Taken]:
         """Lets go of the rows that end at a bound or before it; takes out what little is left of a page."""
         left, rest = [], []
         for some in self._pages:
-            if some.until <= bound:
-                continue
-            some.waits &= some.page.ends_after(bound)
-            some.count = int(np.count_nonzero(some.waits))
-            if 4 * some.count < len(some.page):
-                rest.append(some.taken(some.rows()))
-            else:
+            some.drop(bound)
+            if 4 * some.count >= len(some.page):
                 left.append(some)
+            elif some.count:
+                rest.append(some.all())
         self._pages = left
         self._looks = self._looks if left else 0
         return rest

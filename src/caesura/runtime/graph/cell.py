@@ -82,7 +82,8 @@ class Cell:
         """Takes one item."""
         edge = self.inputs[port]
         if self.awake is None and self.watch is None and not edge.desired:
-            item = edge.next_item(AROUND_BYTES if edge.back else self.joined_bytes)
+            alone = len(edge.items) == 1
+            item = edge.next_item(0 if alone else AROUND_BYTES if edge.back else self.joined_bytes)
             is_page = isinstance(item, Page)
             if self.fused is None or not is_page or not self.fused.took(item):  # type: ignore[arg-type]
                 self.send(self.receive(port, item))
@@ -171,10 +172,10 @@ class Cell:
             items = self.awake.release(items)
         for item in items:
             if isinstance(item, Page):
-                marked = isinstance(item.tags, Marks)
-                if len(item) == 0 and not marked:
+                marked, rows = isinstance(item.tags, Marks), len(item)
+                if rows == 0 and not marked:
                     continue
-                counters.rows_out += len(item)
+                counters.rows_out += rows
             else:
                 marked = False
                 counters.punctuation_out = item
