@@ -25,7 +25,7 @@ from caesura.testing.spec import InputSpec
 from caesura.testing.strategies import streams
 
 EXAMPLES = examples(4, short=2)
-BUCKETS = (2, 5) if DEPTH == 1 else (1, 2, 5)
+BUCKETS = (3,) if DEPTH == 1 else (1, 2, 5)
 LEFT = InputSpec({"id": "key", "v": "float"}, key="id", max_rows=7)
 RIGHT = InputSpec({"id": "key", "s": "name"}, key="id", max_rows=7)
 LOOKED_UP = "join with a table"
