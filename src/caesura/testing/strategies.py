@@ -365,7 +365,9 @@ def _streams(
         lambda some: [(row, route) for row, ways, n in some for route in ways[:n]][: spec.max_rows]
     )
     parts = st.tuples(routed, spurious(spec, kinds), styles(spec, kinds))
-    return parts.map(lambda part: ([row for row, _ in part[0]], _delivered(spec, *part, closed)))
+    return parts.map(
+        lambda part: ([row for row, _ in part[0]], _delivered(spec, part[0], part[1], part[2], closed))
+    )
 
 
 def interleaved(lengths: Sequence[int], seed: int) -> list[int]:
