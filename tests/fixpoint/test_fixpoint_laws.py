@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from caesura.testing.case import LawCase
 from caesura.testing.laws import check_laws, check_regressions
 
-EXAMPLES = examples(3)
+EXAMPLES = examples(3, short=2)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -68,7 +68,7 @@ def test_groups_go_forward_in_time_or_are_looked_at_again(
 ) -> None:
     source = Input(label="in", payload=SCHEMA, known=Properties(insert_only=True, endless=True))
     aggregates = tuple((name, Aggregate(kind, over and col(over))) for name, (kind, over) in asked.items())
-    for seed in range(examples(6)):
+    for seed in range(examples(6, short=3)):
         late = (0.0, 0.05, 0.5)[seed % 3]
         pages, rows = course(seed, late, none)
         node = Alive(inputs=(source,), group=("k",), aggregates=aggregates)
@@ -93,7 +93,7 @@ RUNNING = {name: asked for name, asked in SUMS.items() if name != "high"}
 def test_groups_go_forward_where_rows_end(asked: dict[str, Any], odd: float) -> None:
     source = Input(label="in", payload=SCHEMA)
     aggregates = tuple((name, Aggregate(kind, over and col(over))) for name, (kind, over) in asked.items())
-    for seed in range(examples(6)):
+    for seed in range(examples(6, short=3)):
         draw = random.Random(seed)
         node = Alive(inputs=(source,), group=("k",), aggregates=aggregates)
         operator, saved, out, live = node.operator(), {}, [], []
@@ -160,7 +160,7 @@ def test_whether_somebody_looks_at_the_state_behind_a_punctuation_changes_nothin
     source = Input(label="in", payload=SCHEMA, known=Properties(insert_only=endless, endless=endless))
     aggregates = tuple((name, Aggregate(kind, over and col(over))) for name, (kind, over) in asked.items())
     node = Alive(inputs=(source,), group=("k",), aggregates=aggregates)
-    for seed in range(examples(4)):
+    for seed in range(examples(4, short=2)):
         seen, unseen = node.operator(), node.operator()
         unseen.secret.become(seen.secret)
         for turn, page in enumerate(course(seed, (0.0, 0.3)[seed % 2])[0]):
@@ -182,7 +182,7 @@ def test_a_sweep_of_the_groups_that_changed_lets_go_of_what_a_sweep_of_all_does(
     source = Input(label="in", payload=SCHEMA)
     aggregates = (("n", Aggregate("count", None)), ("high", Aggregate("max", col("v"))))
     node = Alive(inputs=(source,), group=("k",), aggregates=aggregates)
-    for seed in range(examples(12)):
+    for seed in range(examples(12, short=6)):
         draw = random.Random(seed)
         some, every = node.operator(), node.operator()
         every.secret.become(some.secret)
@@ -212,7 +212,7 @@ def test_a_sweep_of_the_groups_that_changed_lets_go_of_what_a_sweep_of_all_does(
 def test_equal_rows_are_told_apart_once_an_end_moves(asked: dict[str, Any]) -> None:
     source = Input(label="in", payload=SCHEMA)
     aggregates = tuple((name, Aggregate(kind, over and col(over))) for name, (kind, over) in asked.items())
-    for seed in range(examples(6)):
+    for seed in range(examples(6, short=3)):
         draw = random.Random(seed)
         node = Alive(inputs=(source,), group=("k",), aggregates=aggregates)
         operator, saved, out, live = node.operator(), {}, [], []

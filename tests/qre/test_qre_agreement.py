@@ -17,8 +17,9 @@ from caesura.qre.engine.evaluation import Evaluator
 from caesura.qre.language.query import Query
 from caesura.qre.reference.oracle import denote
 
-CASED = examples(40)
-BLOCK = examples(50)
+CASED = examples(40, short=20)
+BLOCK = examples(50, short=25)
+PAGED = examples(60, short=30)
 
 
 @pytest.fixture(autouse=True)
@@ -84,7 +85,7 @@ def test_an_item_of_another_kind_is_not_read_as_one_that_is_declared() -> None:
 
 
 def test_all_evaluators_agree_on_random_partitions() -> None:
-    for seed in range(examples(50)):
+    for seed in range(examples(50, short=25)):
         rng = random.Random(seed)
         body = well_typed(rng, rng.choice([1, 2]))
         query = qre.partition(body, by="key", again=seed % 2 == 0)
@@ -92,7 +93,7 @@ def test_all_evaluators_agree_on_random_partitions() -> None:
 
 
 def test_all_evaluators_agree_on_random_map_collects() -> None:
-    for seed in range(examples(80)):
+    for seed in range(examples(80, short=40)):
         rng = random.Random(seed)
         query = collected(rng, seed)
         if query is not None:
@@ -110,7 +111,7 @@ def collected(rng: random.Random, seed: int) -> Query | None:
 
 def test_pages_with_and_without_nulls_go_through_one_evaluator() -> None:
     seen = 0
-    for seed in range(examples(60)):
+    for seed in range(PAGED):
         rng = random.Random(seed)
         query = collected(rng, seed) if seed % 4 else qre.partition(well_typed(rng, 2), by="key")
         if query is None:
@@ -121,11 +122,11 @@ def test_pages_with_and_without_nulls_go_through_one_evaluator() -> None:
         got = [value for page in pages for value in running.values(page)]
         assert all(close(a, b) for a, b in zip(wanted, got, strict=True)), f"{query}\n{wanted}\n{got}"
         seen += sum(v is not qre.UNDEFINED for v in got)
-    assert seen > examples(60)
+    assert seen > PAGED
 
 
 def test_a_saved_state_goes_on_where_it_was() -> None:
-    for seed in range(examples(40)):
+    for seed in range(examples(40, short=20)):
         rng = random.Random(seed)
         query = well_typed(rng, 2, maps=True)
         batch = fitting_word(rng, query, 8)

@@ -89,13 +89,13 @@ def test_windows_slide_as_folding_again_would(fold: object, size: int) -> None:
     column = [None if v > 6 else float(v) for v in RNG.integers(-3, 9, 60)]
     query = qre.wnd(qre.atom(op=col("v"), items=ITEMS), size, fold())  # type: ignore[operator]
     batch = pa.record_batch({"v": pa.array(column, pa.float64())})
+    inner = qre.iter1(qre.atom(op=col("v"), items=ITEMS), fold())  # type: ignore[operator]
+    spans = [batch.slice(max(0, i + 1 - size), min(size, i + 1)) for i in range(len(column))]
+    folded = [qre.denote(inner, span)[-1] for span in spans]
     for kernel in ("auto", "twin"):
         running = qre.Evaluator(query, kernel=kernel)  # type: ignore[arg-type]
         got = running.values(batch.slice(0, 25)) + running.values(batch.slice(25))
-        for i, value in enumerate(got):
-            window = column[max(0, i + 1 - size) : i + 1]
-            inner = qre.iter1(qre.atom(op=col("v"), items=ITEMS), fold())  # type: ignore[operator]
-            wanted = qre.denote(inner, pa.record_batch({"v": pa.array(window, pa.float64())}))[-1]
+        for value, wanted in zip(got, folded, strict=True):
             assert value == wanted or (wanted is not None and math.isclose(value, wanted, abs_tol=1e-9))
 
 

@@ -104,6 +104,12 @@ def inserts(
     return Source(reader=reader, shape=Shape.of(time="from", end="to"), policy=policy, name=name)
 
 
+def has_rows(source: Source) -> bool:
+    """Whether a scripted source gives any row: the first draw gives none, and shows little."""
+    assert isinstance(source.reader, Scripted)
+    return bool(source.reader.raws)
+
+
 def output(stream: Stream, mode: Any) -> Stream:
     return Stream(Deliver(inputs=(stream.node,), mode=mode))
 

@@ -43,7 +43,7 @@ def played(node: Node, script: list[list[tuple[Source, Raw]]], *, restarts: bool
         cluster.items["out"] = []
         keep(kept, cluster.snapshot())
         if restarts:
-            cluster = Cluster({"out": node}, 2)
+            cluster = Cluster({"out": node}, 2, stages=cluster.stages)
             cluster.restore(kept)
     return items
 

@@ -6,12 +6,13 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import hypothesis
 import numpy as np
 import pyarrow as pa
 import pytest
-from bucket_plans import PLANS, Build, inserts, scripted
-from depth import examples
-from hypothesis import HealthCheck, given, settings
+from bucket_plans import PLANS, Build, has_rows, inserts, scripted
+from depth import examples, seed_of
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from test_buckets import LEFT, RIGHT, lanes, sizes
 
@@ -28,7 +29,7 @@ from caesura.runtime.threads.query import ThreadedQuery
 from caesura.runtime.threads.spreading import spread
 from caesura.testing.strategies import streams
 
-EXAMPLES = examples(3, short=2)
+EACH = examples(3, short=1)
 SHOPS = pa.table({"since": [-50] * 4, "until": [500] * 4, "shop": range(4), "city": list("aabc")})
 
 
@@ -50,7 +51,8 @@ def late_rows(query: Query | ThreadedQuery) -> Counter[str]:
 def test_threads_do_not_show(name: str) -> None:
     build: Build = PLANS[name]
 
-    @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+    @hypothesis.seed(seed_of(name))
+    @settings(max_examples=EACH, deadline=None, suppress_health_check=list(HealthCheck))
     @given(
         sources("a", LEFT),
         sources("b", RIGHT),
@@ -59,6 +61,7 @@ def test_threads_do_not_show(name: str) -> None:
         st.booleans(),
     )
     def agrees(a: Source, b: Source, pace: Any, threads: int, steps: bool) -> None:
+        assume(has_rows(a))
         node = build(Stream(a), Stream(b)).node
         plan = spread(prune({"out": node}), threads)
         assert plan is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from random import Random
 
 DEPTH = int(os.environ.get("CAESURA_DEPTH", "1"))
 
@@ -10,3 +11,8 @@ DEPTH = int(os.environ.get("CAESURA_DEPTH", "1"))
 def examples(count: int, *, short: int | None = None) -> int:
     """So many examples for each step of depth; at depth 1 ``short`` of them, where that is given."""
     return short if DEPTH == 1 and short is not None else count * DEPTH
+
+
+def seed_of(*names: str) -> int:
+    """A seed for the draws of one case: each case has streams of its own, and in a soak new ones."""
+    return Random("/".join(names)).getrandbits(64) if DEPTH == 1 else Random().getrandbits(64)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from random import Random
 from typing import Any, Literal, TypeAlias
 
@@ -52,6 +53,7 @@ Act: TypeAlias = tuple[Literal["assume", "desire", "demand", "withdraw", "restar
 TICKS = st.integers(-6, 24)
 
 
+@cache
 def value_sets(t: pa.DataType) -> st.SearchStrategy[Values]:
     """Random sets of values of a column's type."""
     some: Sequence[Any] = DOMAINS["name"]
@@ -69,6 +71,7 @@ def value_sets(t: pa.DataType) -> st.SearchStrategy[Values]:
     return st.one_of(points, sets, bounds, other, st.sampled_from([NULL, NOT_NULL]))
 
 
+@cache
 def time_sets() -> st.SearchStrategy[Values]:
     """Random sets of times."""
     ranges = st.tuples(TICKS, st.integers(0, 9)).map(lambda p: between(p[0], p[0] + p[1]))
@@ -76,6 +79,7 @@ def time_sets() -> st.SearchStrategy[Values]:
     return st.one_of(bounds, ranges, TICKS.map(value))
 
 
+@cache
 def patterns(schema: pa.Schema) -> st.SearchStrategy[Pattern]:
     """Random feedback patterns over a stream."""
     columns = [f for f in schema if not pa.types.is_nested(f.type) and not pa.types.is_decimal(f.type)]

@@ -79,9 +79,9 @@ TYPES: Mapping[ColumnKind, pa.DataType] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class InputSpec:
-    """One input of a law case."""
+    """One input of a law case; strategies are built once for each."""
 
     columns: Mapping[str, ColumnKind]
     key: str | None = None

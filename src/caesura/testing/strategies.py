@@ -14,9 +14,10 @@ Law: whatever is drawn, `violations(items) == []` and its history is the one it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from random import Random
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, ParamSpec, TypeAlias, TypeVar, cast
 
 from hypothesis import strategies as st
 
@@ -33,6 +34,15 @@ KINDS: tuple[PunctuationKind, ...] = ("time", "key", "both")
 
 Punctuate: TypeAlias = tuple[PunctuationKind, int, int]
 """A punctuation to try: the kind, which key values, how far behind the tightest time."""
+
+
+P = ParamSpec("P")
+S = TypeVar("S")
+
+
+def built_once(made: Callable[P, S]) -> Callable[P, S]:
+    """A strategy that is built and checked by Hypothesis once for a spec, not at every draw."""
+    return cast("Callable[P, S]", lru_cache(maxsize=4096)(made))
 
 
 class Touch(NamedTuple):
@@ -73,17 +83,20 @@ class Change(NamedTuple):
         return self.le if self.new == NO_NEW_END else min(self.re, self.new)
 
 
+@built_once
 def payloads(spec: InputSpec) -> st.SearchStrategy[Payload]:
     """Random payloads over small domains."""
     cells = st.tuples(*(st.sampled_from(DOMAINS[kind]) for kind in spec.columns.values()))
     return cells.map(lambda values: dict(zip(spec.columns, values, strict=True)))
 
 
+@built_once
 def starts(spec: InputSpec) -> st.SearchStrategy[int]:
     """Random start times; shrinks to the spec's origin."""
     return st.integers(EARLIEST, LATEST).map(lambda t: t + spec.origin)
 
 
+@built_once
 def durations(spec: InputSpec) -> st.SearchStrategy[int]:
     """Random lengths; INFINITY for a row that never ends."""
     if spec.lifetimes == "points":
@@ -95,6 +108,7 @@ def durations(spec: InputSpec) -> st.SearchStrategy[int]:
     return st.integers(1, LONGEST + 4).map(lambda d: d if d <= LONGEST else INFINITY)
 
 
+@built_once
 def rows(spec: InputSpec) -> st.SearchStrategy[Row]:
     """Random rows of a history."""
     parts = st.tuples(starts(spec), durations(spec), payloads(spec))
@@ -131,6 +145,7 @@ def histories(spec: InputSpec, max_rows: int | None = None) -> st.SearchStrategy
     return st.lists(rows(spec), max_size=spec.max_rows if max_rows is None else max_rows)
 
 
+@built_once
 def punctuations(spec: InputSpec, kinds: Sequence[PunctuationKind]) -> st.SearchStrategy[Punctuate | None]:
     """Random punctuations to try, or none; those that would be lies are dropped later."""
     allowed = [kind for kind in kinds if kind == "time" or spec.promisable]
@@ -140,12 +155,14 @@ def punctuations(spec: InputSpec, kinds: Sequence[PunctuationKind]) -> st.Search
     return st.none() | st.tuples(st.sampled_from(allowed), which, st.sampled_from((0, 1, 4)))
 
 
+@built_once
 def touches(spec: InputSpec, kinds: Sequence[PunctuationKind]) -> st.SearchStrategy[Touch]:
     """Random ways for a change to come."""
     late, cut = st.sampled_from((0, 0, 1, 2, 5, 40)), st.integers(0, FINEST)
     return st.builds(Touch, late, cut, punctuations(spec, kinds))
 
 
+@built_once
 def routes(spec: InputSpec, kinds: Sequence[PunctuationKind], detours: int = 0) -> st.SearchStrategy[Route]:
     """Random ways to a final row, with at least so many detours."""
     touch = touches(spec, kinds)
@@ -228,6 +245,7 @@ def _paged(spec: InputSpec, changes: list[Change], style: Style, closed: bool) -
 _Spurious: TypeAlias = tuple[int, Payload, Route]
 
 
+@built_once
 def spurious(spec: InputSpec, kinds: Sequence[PunctuationKind]) -> st.SearchStrategy[list[_Spurious]]:
     """Random rows that come to nothing: inserted, and taken away again."""
     if spec.insert_only:
@@ -235,6 +253,7 @@ def spurious(spec: InputSpec, kinds: Sequence[PunctuationKind]) -> st.SearchStra
     return st.lists(st.tuples(starts(spec), payloads(spec), routes(spec, kinds, detours=1)), max_size=2)
 
 
+@built_once
 def styles(spec: InputSpec, kinds: Sequence[PunctuationKind]) -> st.SearchStrategy[Style]:
     """Random ways to begin and to page a stream: from a page for nearly every row to long pages."""
     return st.builds(Style, punctuations(spec, kinds), st.integers(0, FINEST - 1))
@@ -333,13 +352,22 @@ def streams(
     ...     assert len(cz.from_items(items, spec.schema).run().history) == len(rows)
     >>> every_row_comes_out()
     """
+    return _streams(spec, tuple(kinds), closed)
+
+
+@built_once
+def _streams(
+    spec: InputSpec, kinds: Sequence[PunctuationKind], closed: bool
+) -> st.SearchStrategy[tuple[Rows, list[Item]]]:
     way = routes(spec, kinds)
     copies = st.sampled_from((1, 1, 1, 2))
     routed = st.lists(st.tuples(rows(spec), st.tuples(way, way), copies), max_size=spec.max_rows).map(
         lambda some: [(row, route) for row, ways, n in some for route in ways[:n]][: spec.max_rows]
     )
     parts = st.tuples(routed, spurious(spec, kinds), styles(spec, kinds))
-    return parts.map(lambda part: ([row for row, _ in part[0]], _delivered(spec, *part, closed)))
+    return parts.map(
+        lambda part: ([row for row, _ in part[0]], _delivered(spec, part[0], part[1], part[2], closed))
+    )
 
 
 def interleaved(lengths: Sequence[int], seed: int) -> list[int]:

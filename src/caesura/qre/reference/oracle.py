@@ -30,6 +30,7 @@ from caesura.qre.language import query as q
 from caesura.qre.language.arguments import batch_of, queried
 from caesura.qre.language.operations import ExprOp, Operation, RecordOp
 from caesura.qre.language.regex import letters
+from caesura.qre.language.scalar import Closure
 from caesura.qre.language.types import Record
 from caesura.qre.language.whole_numbers import Void, refuse_void, whole
 
@@ -176,7 +177,7 @@ class _Meaning:
                 values = [self.of(p, word) for p in query.parts]
                 if UNDEFINED in values:
                     return UNDEFINED
-                return query.op.closure(part_types(query))(dict(zip(query.names, values, strict=True)))
+                return self._of_parts(query)(dict(zip(query.names, values, strict=True)))
             case q.Iter(body=body, init=init, op=op):
                 pieces = self._pieces(body, word)
                 return UNDEFINED if pieces is None else self._folded(query, init, op, pieces)
@@ -202,8 +203,23 @@ class _Meaning:
             live = sum(1 << n for n in {n for p in bits(live) for n in bits(auto.by_letter[p].get(row, 0))})
         return any(auto.follow[p] for p in bits(live))
 
+    def _of_parts(self, query: q.Split | q.Combine) -> Closure:
+        """What a node does with the values of its parts; worked out once."""
+        key = ("of parts", query)
+        if key not in self.known:
+            self.known[key] = query.op.closure(part_types(query))
+        return self.known[key]  # type: ignore[no-any-return]
+
+    def _step(self, query: q.Query, op: Operation) -> Closure:
+        """What a fold does with its last value and a piece; worked out once."""
+        key = ("step", query)
+        if key not in self.known:
+            body = query.children()[0]
+            self.known[key] = op.closure({"acc": value_type(query), "x": value_type(body)})
+        return self.known[key]  # type: ignore[no-any-return]
+
     def _split(self, query: q.Split, word: Word) -> Any:
-        run = query.op.closure(part_types(query))
+        run = self._of_parts(query)
         for values in self._divided(query.parts, word):
             return run(dict(zip(query.names, values, strict=True)))
         return UNDEFINED
@@ -244,8 +260,7 @@ class _Meaning:
         return None
 
     def _folded(self, query: q.Query, init: Operation, op: Operation, pieces: list[Any]) -> Any:
-        body = query.children()[0]
-        run = op.closure({"acc": value_type(query), "x": value_type(body)})
+        run = self._step(query, op)
         return reduce(lambda acc, x: run({"acc": acc, "x": x}), pieces, init.closure({})({}))
 
     def _collected(self, query: q.MapCollect, word: Word) -> Any:
