@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from claim_laws import check_claims
-from depth import examples
+from depth import drawn
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -23,7 +23,7 @@ for room in ("laws", "windows"):
 import law_cases  # noqa: E402, F401  (registers the cases)
 import window_law_cases  # noqa: E402
 
-EXAMPLES = examples(1)
+EXAMPLES = drawn(1)
 WINDOWS = window_law_cases.CASES[::4]
 CASES = [c for c in (*cases(), *WINDOWS) if "output" not in c.name]
 

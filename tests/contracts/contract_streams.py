@@ -20,6 +20,7 @@ from caesura.ops.aggregate import Aggregate, Totals, Tumbling
 from caesura.ops.impute import Impute
 from caesura.ops.input import Input
 from caesura.ops.join import Join
+from caesura.ops.top import Top
 from caesura.plan import Node, walk
 from caesura.punctuation import INFINITY, NULL, TIME, Intent, Pattern, Punctuation, Values, lt, value
 from caesura.runtime import Query
@@ -223,17 +224,33 @@ def timeless(verdict: Verdict) -> set[str]:
     return {s.node.label for s in read if not any(set(t.marked) <= {TIME} for t in s.scheme)}
 
 
-def always_held(node: Node) -> int:
-    """How many rows steps hold whatever is promised: the last ones of all, where there is one group."""
-    holds = [hold for step in walk(node) for hold in step.holds() or ()]
-    return sum(hold.each for hold in holds if hold.one_per == ())
+def always_held(node: Node, fed: Sequence[Item]) -> int:
+    """How many rows steps hold whatever is promised: the last ones of all, and the first of open groups."""
+    held = 0
+    for step in walk(node):
+        for hold in step.holds() or ():
+            if isinstance(step, Top) and hold.one_per is not None:
+                held += hold.each * (step.n or 1) * open_groups(hold.one_per, fed)
+            elif hold.one_per == ():
+                held += hold.each
+    return held
+
+
+def open_groups(columns: tuple[str, ...], fed: Sequence[Item]) -> int:
+    """How many groups came of which more may come at some time."""
+    pages = [item for item in fed if isinstance(item, Page)]
+    rows = [row for page in pages for row in page.payload.select(columns).to_pylist()] if columns else [{}]
+    said = [item.pattern for item in fed if isinstance(item, Punctuation) and item.intent is Intent.DEFINITE]
+    closed = [pattern for pattern in said if set(pattern.attributes) <= set(columns)]
+    groups = [row for place, row in enumerate(rows) if row not in rows[:place]]
+    return sum(not any(pattern.matches_row(row) for pattern in closed) for row in groups)
 
 
 def guarantees(case: LawCase, verdict: Verdict, fed: list[tuple[int, Item]], pace: Any) -> None:
     """The three guarantees of a contract, on one run of its operator."""
     node, output = verdict.steps[-1].node, verdict.output
     out, held = drive(node, [(LABELS[i], item) for i, item in fed], pace, timeless(verdict))
-    assert sum(held.values()) <= always_held(node), f"guarantee 2: state stays: {held}"
+    assert sum(held.values()) <= always_held(node, [x for _, x in fed]), f"guarantee 2: state stays: {held}"
     watch = Watch(output, tolerates=may_come(verdict.steps))
     watch.see(out)
     assert not watch.strangers, f"guarantee 1, {output}: {watch.report()}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import law_cases  # noqa: F401  (registers the cases)
 import pytest
-from depth import examples
+from depth import drawn
 from feedback_laws import check_feedback_laws, check_given_up
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -13,7 +13,7 @@ from caesura.feedback import worth
 from caesura.runtime.feedback import at_step
 from caesura.testing.case import LawCase, cases
 
-EXAMPLES = examples(2, short=1)
+EXAMPLES = drawn(2, short=1)
 
 
 @pytest.mark.parametrize("case", cases(), ids=str)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import law_cases  # noqa: F401  (registers the cases)
 import pytest
-from depth import examples
+from depth import drawn
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +20,7 @@ from caesura.testing.case import LawCase, cases
 from caesura.testing.host import OUT, Host, Pace, RunningPlan, schedule_of
 from caesura.testing.laws import Trial, check_meaning, check_recovery, draw_trial, play
 
-EXAMPLES = examples(1)
+EXAMPLES = drawn(1)
 SECRETS = (bytes(16), b"\xff" * 16, b"sixteen of these")
 few = settings(max_examples=EXAMPLES, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))
 

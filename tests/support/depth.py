@@ -13,6 +13,11 @@ def examples(count: int, *, short: int | None = None) -> int:
     return short if DEPTH == 1 and short is not None else count * DEPTH
 
 
+def drawn(count: int, *, short: int | None = None) -> int:
+    """As many, beside the first: that is the simplest there is, and has no rows."""
+    return examples(count, short=short) + 1
+
+
 def seed_of(*names: str) -> int:
     """A seed for the draws of one case: each case has streams of its own, and in a soak new ones."""
     return Random("/".join(names)).getrandbits(64) if DEPTH == 1 else Random().getrandbits(64)

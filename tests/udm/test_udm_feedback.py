@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from depth import examples
+from depth import drawn
 from feedback_laws import check_feedback_laws, check_given_up
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -23,7 +23,7 @@ from caesura.testing.case import LawCase
 from caesura.testing.oracles.rows import Rows
 from caesura.testing.spec import InputSpec
 
-EXAMPLES = examples(1)
+EXAMPLES = drawn(1)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

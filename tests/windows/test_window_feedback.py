@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from depth import examples
+from depth import drawn
 from feedback_laws import (
     Act,
     FeedbackTrial,
@@ -27,7 +27,7 @@ from caesura.testing.laws import draw_trial
 from caesura.testing.oracles.rows import Rows
 from caesura.testing.spec import InputSpec
 
-EXAMPLES = examples(1)
+EXAMPLES = drawn(1)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
