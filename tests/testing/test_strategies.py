@@ -12,8 +12,8 @@ from oracle_tables import bag
 
 from caesura.events import Page, violations
 from caesura.punctuation import INFINITY, Pattern
-from caesura.testing.spec import InputSpec, plain_rows
-from caesura.testing.strategies import KINDS, streams
+from caesura.testing.spec import InputSpec, PunctuationKind, plain_rows
+from caesura.testing.strategies import KINDS, deliveries, streams
 
 QUICK = settings(phases=(Phase.generate,), max_examples=2000, database=None)
 WHOLE = settings(phases=tuple(Phase), derandomize=True, database=None)
@@ -39,6 +39,14 @@ def test_a_delivery_is_legal_and_has_the_history_it_was_drawn_for(name: str, dat
     assert bag(plain_rows(items, spec.schema.names)) == bag(rows)
     last = items[-1]
     assert not isinstance(last, Page) and last.pattern == Pattern()
+
+
+@pytest.mark.parametrize("kinds", [["time", "key"], ("time",), []])
+def test_kinds_of_punctuation_are_given_in_any_sequence(kinds: list[PunctuationKind]) -> None:
+    history = [(1, 5, {"id": 1, "v": 2.0, "s": "a"})]
+    items = find(deliveries(history, MIXED, kinds=kinds), lambda _: True, settings=WHOLE)
+    assert violations(items) == []
+    assert bag(plain_rows(items, MIXED.schema.names)) == bag(history)
 
 
 @settings(max_examples=examples(30), deadline=None)

@@ -307,6 +307,7 @@ def deliveries(
     ...     assert History.of(items, spec.schema).rows() == [(1, 5, (1, 2))]
     >>> all_mean_the_same()
     """
+    kinds = tuple(kinds)
     ways = st.tuples(*(routes(spec, kinds) for _ in history))
     parts = st.tuples(ways, spurious(spec, kinds), styles(spec, kinds))
     return parts.map(
