@@ -210,8 +210,6 @@ def drive(
         query.run()
         out += query.take("out")
     held = {label: counters.state_rows for label, counters in query.counters().items()}
-    for cell in query.graph.cells:
-        cell.feedback.wake()  # guards that did not pay have let punctuation pass unseen
     heard = [cell for cell in query.graph.cells if cell.responder is not None]
     cells = [c for c in heard if not isinstance(c.node, Input) or c.node.label not in unasked]
     return out, held | {f"guards of {cell.label}": cell.responder.state for cell in cells}

@@ -284,11 +284,14 @@ class Responder:
             return False
         return self.guards.can_rest(None if above is None else above.guards)
 
-    def wake(self, given: Promises) -> None:
-        """Looks again, after items have passed, up to what was given in the meantime."""
+    def heard(self, given: Promises) -> None:
+        """Takes note of what was given while items passed without being looked at."""
         for pattern in given.patterns():
             self._given.add(pattern)
         self._reach = None
+
+    def wake(self) -> None:
+        """Has the guards look at the next page."""
         self.guards.wake()
 
     def _unaffected(self, came: Pattern) -> bool:

@@ -209,8 +209,14 @@ class StepFeedback:
         """Lets the guards look again, and what punctuation has overtaken meanwhile go."""
         cell = self.cell
         if cell.awake is None and cell.responder is not None:
+            self._catch_up()
             cell.awake = cell.responder
-            cell.awake.wake(self._given())
+            cell.awake.wake()
+
+    def _catch_up(self) -> None:
+        """Lets go of what punctuation has overtaken while the guards rested."""
+        if self.cell.responder is not None:
+            self.cell.responder.heard(self._given())
             self.settle()
 
     def respond(self, reply: Reply) -> None:
@@ -250,6 +256,8 @@ class StepFeedback:
         if self._relay is not None:
             self._relay.count()
         if self.cell.responder is not None:
+            if self.cell.awake is None:
+                self._catch_up()
             self.cell.responder.measure()
 
 
