@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import law_cases  # noqa: F401  (registers the cases)
 import pytest
-from depth import examples, seed_of
+from depth import DEPTH, examples, seed_of
 from hypothesis import HealthCheck, assume, given, seed, settings
 from hypothesis import strategies as st
 
@@ -37,4 +37,4 @@ def test_every_law_holds(case: LawCase, kinds: tuple[PunctuationKind, ...]) -> N
 
 @pytest.mark.parametrize("case", [c for c in cases() if c.regressions], ids=str)
 def test_what_once_broke_a_law_does_not_again(case: LawCase) -> None:
-    check_regressions(case)
+    check_regressions(case, each_pace=DEPTH > 1)

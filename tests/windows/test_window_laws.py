@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from depth import examples
+from depth import DEPTH, examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from window_law_cases import CASES
@@ -36,4 +36,4 @@ def test_every_law_holds_at_the_ends_of_time(origin: int) -> None:
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.regressions], ids=str)
 def test_what_once_broke_a_window_does_not_again(case: LawCase) -> None:
-    check_regressions(case)
+    check_regressions(case, each_pace=DEPTH > 1)
