@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from feedback_streams import counted, feed, rows, stream
+from feedback_streams import ANY, counted, feed, rows, stream
 
 import caesura as cz
 from caesura import Pattern, col
 from caesura.plan import Properties
+from caesura.plan.feedback import Switches
 
 
 def test_a_row_wise_step_lets_rows_through_at_once() -> None:
@@ -97,3 +98,28 @@ def test_what_is_said_too_late_is_too_late_after_a_restart_as_well() -> None:
     again.assume(Pattern(id=1))
     assert counted(again)["where"]["too late"] == 1
     assert not counted(again)["where"]["guard state"]
+
+
+def test_a_retract_of_a_row_that_was_stopped_and_is_remembered_by_nobody_does_no_harm() -> None:
+    plan = stream(known=ANY, id="int", v="int").group_by("id").top(2, by="v")
+    query = plan.query()
+    source = next(cell for cell in query.graph.cells if not cell.node.inputs)
+    source.feedback.listen().switches = Switches(exploit=False)  # it stops nothing, and keeps nothing of it
+    said = query.assume(Pattern(id=1))
+    feed(query, " LE RE | id v |\n 0 2 | 1 5 | +\n 0 2 | 2 5 | +")
+    query.withdraw(said)
+    feed(query, " LE RE | id v |\n 0 2->1 | 1 5 | -\n 1 2 | 1 4 | +\n 5 6 | 1 3 | +")
+    assert rows(query, plan) == [(0, 2, 2, 5), (5, 6, 1, 3)]
+
+
+def test_what_stays_suppressed_is_let_go_by_punctuation_after_a_restart_too() -> None:
+    plan = stream(id="int").group_by("id").tumbling(10).agg(n=cz.count())
+    query = plan.query()
+    said = query.assume(Pattern(id=1))
+    feed(query, " LE RE | id |\n 1 2 | 1 | +\n 1 2 | 2 | +")
+    query.withdraw(said)
+    again = plan.query()
+    again.restore({name: data for name, data in query.snapshot().items() if data is not None})
+    assert again.feedback() == ["still suppressed at 'tumbling': LE < 2, id = 1"]
+    feed(again, " LE RE | id |\n-- 10 --\n 12 13 | 1 | +")
+    assert again.feedback() == []

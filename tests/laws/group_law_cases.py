@@ -87,7 +87,7 @@ BEGUN = InputSpec(
 )
 """Rows that only begin, which some steps take in one pass where they come in order."""
 top("1 of rows that only begin", BEGUN, ("n", True), n=1)
-top("2 of all rows that only begin", BEGUN, ("v", False), ("n", True), n=2, group=())
+top("2 of all rows that only begin", replace(BEGUN, key=None), ("v", False), ("n", True), n=2, group=())
 top("2 of rows that only begin, in order of time", BEGUN, n=2)
 top("3 of rows that only begin, with their numbers", BEGUN, ("n", True), n=3, ranks=("row_number",))
 

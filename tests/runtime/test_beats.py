@@ -84,8 +84,8 @@ def raws(of: Source, rows: dict[int, list[int]], at: dict[int, int]) -> list[tup
 
 
 def bound_of(cluster: Cluster) -> int:
-    told = [i.pattern.time_bound or MIN_TIME for i in cluster.items["out"] if not isinstance(i, Page)]
-    return max(told, default=MIN_TIME)
+    told = [i.pattern.time_bound for i in cluster.items["out"] if not isinstance(i, Page)]
+    return max((bound for bound in told if bound is not None), default=MIN_TIME)
 
 
 times = st.lists(st.integers(0, 60), min_size=1, max_size=3)
@@ -138,6 +138,14 @@ class Bounded(Plainly):
         self.ahead += [t for times in rows.values() for t in times if t > now + FUTURE]
         super().epoch({lane: [t for t in times if t <= now + FUTURE] for lane, times in rows.items()}, clock)
 
+    def one_by_one(self, rows: dict[int, list[int]], clock: int | None) -> None:
+        """An epoch whose lanes come one after another: the first that is idle no more moves on the bound."""
+        self.now = self.now if clock is None else clock
+        for lane, times in rows.items():
+            self.epoch({lane: times}, None)
+        if clock is not None:
+            self.beat(clock)
+
 
 calm = st.lists(st.integers(0, 10), min_size=17, max_size=24)
 """More rows than make a lane's course, none of them ahead of another."""
@@ -171,6 +179,7 @@ def test_the_bound_on_the_future_holds_for_each_row_of_every_chunk(
     drawn: list[Epoch], buckets: int, unordered: bool
 ) -> None:
     of, plain, at, clock = source(HELD, CLOCKED), Bounded(True), {}, 20
+    singly = Bounded(True)
     if unordered:
         of.reader.__dict__["unordered"] = True
     cluster = Cluster({"out": of}, buckets)
@@ -180,6 +189,7 @@ def test_the_bound_on_the_future_holds_for_each_row_of_every_chunk(
         told.append((rows, clock if number == 0 or moved is not None else None))
         cluster.epoch(raws(of, rows, at), clock=told[-1][1])
         plain.epoch(*told[-1])
+        singly.one_by_one(*told[-1])
     out = History.of(cluster.items["out"], of.schema)
     reasons = sorted(r for batch in cluster.late.get("clocked", []) for r in batch["reason"].to_pylist())
     assert len([r for r in reasons if "12us ahead of the clock" in r]) == len(plain.ahead)
@@ -187,7 +197,10 @@ def test_the_bound_on_the_future_holds_for_each_row_of_every_chunk(
     if not unordered:
         assert sorted(row[0] for row in out.rows()) == sorted(plain.kept)
         items, why = embedded(of, told)
-        assert (History.of(items, of.schema), why) == (out, reasons)
+        assert sorted(row[0] for row in History.of(items, of.schema).rows()) == sorted(singly.kept)
+        assert len(why) == len(singly.late) + len(singly.ahead)
+        if all(len(rows) < 2 for rows, _ in told):
+            assert (History.of(items, of.schema), why) == (out, reasons)
 
 
 def test_plain_ticks_are_held_against_their_lane_though_a_clock_is_read() -> None:

@@ -373,6 +373,7 @@ class Responder:
         }
 
     def restore(self, meta: Mapping[str, Any], chunks: Mapping[str, bytes]) -> None:
+        self._reach = None
         self.agreement.remember(meta["agreement"])
         self._given = GivenPunctuation(Promises.from_json(meta["given"], tidy=True))
         self.guards.restore(meta["guards"], chunks)

@@ -179,6 +179,7 @@ class TopOperator(Operator):
         self._ending += self._in_order.file(known.cti if known.size == 0 else MIN_TIME, whole=whole)
 
     def _apply(self, change: Deltas, page: Page, slot: I64) -> None:
+        """Counts events up and down: fewer than none where feedback has stopped one that is taken back later."""
         p1, p2 = (half[change.rows] for half in page.ids(self.secret))
         at, fresh = self._events.encode(*_event_ids(p1, p2, change.le, change.re))
         if len(fresh):
@@ -245,7 +246,7 @@ class TopOperator(Operator):
 
     def _stretches(self, owner: I64, row: I64, since: I64, until: I64) -> tuple[RankedRows, I64, Mask]:
         """The stretches of rows from some times on; whose each one is; and who has too few rows."""
-        there = self.rows.get("re")[row] > since[owner]
+        there = (self.rows.get("re")[row] > since[owner]) & (self.rows.get("n")[row] > 0)  # see `_apply`
         owner, row = owner[there], row[there]
         if self._up_to is not None and self._up_to[1] == 1:
             owner, row = self._leading(owner, row, since)
