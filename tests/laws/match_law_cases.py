@@ -47,7 +47,8 @@ SEEN = {
 
 def matching(name: str, spec: InputSpec, pattern: Any, define: Any, seen: Any = SEEN, **more: Any) -> None:
     """One case of a pattern."""
-    laws = {law: more.pop(law) for law in ("liveness", "state_bound", "linger") if law in more}
+    named = ("liveness", "state_bound", "linger", "regressions")
+    laws = {law: more.pop(law) for law in named if law in more}
     fixed = {"group": ("id",) if spec.key else (), "pattern": pattern, **more}
     columns = {"define": tuple(define.items()), "measures": tuple(seen.items())}
 
@@ -101,6 +102,15 @@ matching(
     skip=Skip("next row"),
     within=4,
     shown="all with unmatched",
+    regressions=(
+        (  # the end of a row moves to that of its twin, behind the search that matched both
+            (
+                "a",
+                " LE RE | id v n |\n 0 1 | 0 0.0 0 | +\n 0 1 | 0 0.0 1 | +\n 0 2 | 0 0.0 1 | +\n-- 1 --\n"
+                " 0 2->1 | 0 0.0 1 | -\n-- definite: * --",
+            ),
+        ),
+    ),
 )
 matching(
     "what was matched",

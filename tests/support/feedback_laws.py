@@ -29,6 +29,7 @@ from caesura.plan import Node, Properties
 from caesura.plan.feedback import Switches
 from caesura.plan.node import rebuilt
 from caesura.punctuation import (
+    INFINITY,
     NOT_NULL,
     NULL,
     Intent,
@@ -229,16 +230,20 @@ def check_given_up(case: LawCase, data: DataObject, *, kinds: Sequence[Punctuati
     fits = [(rule.means, up) for rule in node.feedback() or () if (up := rule.up(pattern)) is not None]
     if not fits or fits[0][0] != "groups":
         return  # nothing is given up whole
+    if {"LE", "RE"} & set(pattern.attributes) and any(map(_endless, trial.fed)):
+        return  # rows without end stay where only some of their results are given up
     alone = _on_ports(node)
-    whole, without = (embedded(alone, trial.schedule, trial.pace) for _ in range(2))
+    pace = "arrival" if trial.pace == "passed" else trial.pace  # what is left decides what has passed
+    whole, without = (embedded(alone, trial.schedule, pace) for _ in range(2))
     assert isinstance(whole, Query) and isinstance(without, Query)
     for port, item in _into(node, trial.fed[:at]):
         whole.feed(LABELS[port], item)
         without.feed(LABELS[port], _left(item, fits[0][1][port]))
     whole.run()
     without.run()
-    whole.assume(pattern)
-    whole.run()
+    for query in (whole, without):
+        query.assume(pattern)
+        query.run()
     held = {f"{label} of {node.step}": q.cell(OUT) for label, q in (("state", whole), ("wanted", without))}
     responder = held[f"state of {node.step}"].responder
     if responder is None or responder.pending or responder.operator.counters.feedback.get("too late"):
@@ -269,6 +274,11 @@ def _into(node: Node, fed: Fed) -> list[tuple[int, Item]]:
         query.run()
         found += [(port, each) for port in range(len(node.inputs)) for each in query.take(LABELS[port])]
     return found
+
+
+def _endless(fed: tuple[int, Item]) -> bool:
+    """Whether an item has rows without end."""
+    return isinstance(fed[1], Page) and bool((fed[1].re == INFINITY).any())
 
 
 def _left(item: Item, pattern: Pattern | None) -> Item:

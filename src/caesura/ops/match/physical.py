@@ -23,7 +23,8 @@ from caesura.ops.match.node import MatchRows
 from caesura.ops.match.search import Found, Segments
 from caesura.ops.match.values import RowColumns
 from caesura.ops.over.rows import RowsInOrder, SentResults, distinct
-from caesura.punctuation import INFINITY, MIN_TIME
+from caesura.plan import GivenUp
+from caesura.punctuation import INFINITY, MIN_TIME, Pattern
 
 
 class Searched(NamedTuple):
@@ -115,7 +116,7 @@ class MatchOperator(RowsInOrder):
         found = self._matcher.found(columns, segments, owner, numbers)
         place, begin, measures = self._matcher.shown(found, columns, segments, numbers)
         if self.node.shown == "all with unmatched":
-            unmatched = self._unmatched(found, segments, owner, rows)
+            unmatched = self._unmatched(slots, found, segments, owner, rows)
             place, begin = np.append(place, unmatched), np.append(begin, unmatched)
             measures = [pa.concat_arrays([one, pa.nulls(len(unmatched), one.type)]) for one in measures]
         results = pa.RecordBatch.from_arrays(measures, schema=self.sent.schema)
@@ -129,16 +130,21 @@ class MatchOperator(RowsInOrder):
         begin = np.where(self.groups.get("lost")[slots] > 0, -1, low)
         return Segments(low, high, start, begin)
 
-    def _unmatched(self, found: Found, segments: Segments, owner: I64, rows: I64) -> I64:
-        """The rows from the first search of each group on that are in no match, of settled ones neither."""
+    def _unmatched(self, slots: I64, found: Found, segments: Segments, owner: I64, rows: I64) -> I64:
+        """The rows from the first search of each group on that are in no match, of settled ones neither.
+
+        A settled result keeps its place in its family: the row that it was sent of may end elsewhere by now.
+        """
         unmatched = np.arange(len(owner)) >= segments.start[owner]
         unmatched[found.row] = False
         unmatched[found.begin[np.diff(found.first) == 0]] = False
-        some, at = np.unique(rows, return_index=True)
-        old = self._live(some)
-        old = old[self.sent.get("settled")[old] > 0]
-        first = at[np.searchsorted(some, self.sent.get("row")[old])]
-        unmatched[first - self._places(rows)[first] + self.sent.get("place")[old]] = False
+        every = self._rows_of(slots)[1]
+        family = self._family(np.concatenate([every, rows]))
+        first = np.full(int(family.max(initial=-1)) + 1, -1, np.int64)
+        first[family[len(every) :][::-1]] = np.arange(len(rows))[::-1]
+        of, old = self._links.gather(every)
+        settled = self.sent.alive[old] & self._settled_results(old) & (first[family[of]] >= 0)
+        unmatched[first[family[of[settled]]] + self.sent.get("place")[old[settled]]] = False
         return np.flatnonzero(unmatched)
 
     # -- results ---------------------------------------------------------------------------------------------
@@ -288,6 +294,15 @@ class MatchOperator(RowsInOrder):
             bound = self.promises[0].effective_cti(columns=columns)
             held[live[np.broadcast_to(np.asarray(bound), len(live)) != INFINITY]] = True
         self._forget(live[~held[live]])
+
+    def give_up(self, pattern: Pattern) -> GivenUp | None:
+        given_up = super().give_up(pattern)
+        if given_up is not None:
+            live = np.flatnonzero(self.groups.alive)
+            batch = self.groups.payload.take(live)
+            columns = {name: batch.column(name) for name in self.node.group}
+            self._forget(live[pattern.matches({**columns, "LE": np.zeros(len(live), np.int64)})])
+        return given_up
 
     def states(self) -> dict[str, RowState]:
         return {**super().states(), "groups": self.groups}

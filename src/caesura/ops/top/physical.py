@@ -179,7 +179,7 @@ class TopOperator(Operator):
         self._ending += self._in_order.file(known.cti if known.size == 0 else MIN_TIME, whole=whole)
 
     def _apply(self, change: Deltas, page: Page, slot: I64) -> None:
-        """Counts events up and down: fewer than none where feedback has stopped one that is taken back later."""
+        """Counts events up and down: below none where one that feedback has stopped is taken back."""
         p1, p2 = (half[change.rows] for half in page.ids(self.secret))
         at, fresh = self._events.encode(*_event_ids(p1, p2, change.le, change.re))
         if len(fresh):
