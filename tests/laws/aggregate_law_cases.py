@@ -135,7 +135,15 @@ ENDS = {"low": ("min", "v"), "high": ("max", "v")}
 PICKED = {"d": ("count_distinct", "v"), "mid": ("median", "v"), "last": ("last", "v")}
 
 
-def alive(label: str, spec: InputSpec, aggs: Any, *, group: Any = ("id",), endless: bool = False) -> None:
+def alive(
+    label: str,
+    spec: InputSpec,
+    aggs: Any,
+    *,
+    group: Any = ("id",),
+    endless: bool = False,
+    regressions: tuple[Any, ...] = (),
+) -> None:
     """One case of aggregates over what is alive."""
     made = tuple(
         (n, getattr(kinds, kind)(*c) if isinstance(c, tuple) else Aggregate(kind, c and col(c), *more))
@@ -153,6 +161,7 @@ def alive(label: str, spec: InputSpec, aggs: Any, *, group: Any = ("id",), endle
             inputs=(spec,),
             liveness=slowest,
             state_bound=None if endless else lambda live: 12 * sum(live) + 4,
+            regressions=regressions,
         )
     )
 
@@ -181,7 +190,23 @@ alive(
 TOGETHER = {"r": ("corr", ("v", "w")), "pop": ("covar_pop", ("w", "v")), "samp": ("covar_samp", ("v", "w"))}
 TWO = InputSpec({"id": "key", "v": "float", "w": "float"}, key="id")
 alive("two columns", TWO, TOGETHER)
-alive("two columns that only come", replace(TWO, insert_only=True), {**TOGETHER, **RUNNING}, endless=True)
+HALF_WAY = (
+    (
+        (
+            "a",
+            " LE RE | id v w |\n 0 1 | 0 0.0 1e+16 | +\n 0 1 | 0 -2.5 0.1 | +\n 0 1 | 0 -2.5 0.1 | +\n"
+            "-- definite: * --",
+        ),
+    ),
+)
+"""Their covariance is all but half way between two doubles."""
+alive(
+    "two columns that only come",
+    replace(TWO, insert_only=True),
+    {**TOGETHER, **RUNNING},
+    endless=True,
+    regressions=HALF_WAY,
+)
 ABOUT = {"d": ("approx_count_distinct", "v", 0.05)}
 alive("about how many", TEXTS, ABOUT)
 alive("about how many that only come", replace(TEXTS, insert_only=True), {**ABOUT, **ENDS}, endless=True)

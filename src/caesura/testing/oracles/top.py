@@ -92,7 +92,11 @@ def sortable(value: Any) -> Any:
 
 @recomputes(Top)
 def _top(node: Top, given: StepInputs) -> Rows:
-    return top(given.rows[0], node.n, readers(node.order, given.values), group=node.group, ranks=node.ranks)
+    rows = top(given.rows[0], node.n, readers(node.order, given.values), group=node.group, ranks=node.ranks)
+    if node.up_to is None:
+        return rows
+    name, greatest = node.up_to
+    return [row for row in rows if row[2][name] <= greatest]
 
 
 def readers(orders: Sequence[Order], values: Any) -> list[tuple[Callable[[Row], Any], bool]]:

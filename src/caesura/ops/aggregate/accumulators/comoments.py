@@ -67,7 +67,9 @@ def covariances(n: I64, x: F64, y: F64, xy: F64, ddof: int, out: F64) -> None:
                     put_product(-x[i, j], y[i, k], limbs, base)
         high = rounded(limbs, digits)
         put_product(-1.0, high, limbs, base)
-        out[i] = quotient(high, rounded(limbs, digits), m * float(n[i] - ddof))
+        low = rounded(limbs, digits)
+        put_product(-1.0, low, limbs, base)
+        out[i] = quotient(high, low, rounded(limbs, digits), m * float(n[i] - ddof))
 
 
 def covariance_of(n: I64, x: F64, y: F64, xy: F64, *, ddof: int) -> F64:

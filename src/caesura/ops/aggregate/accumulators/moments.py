@@ -54,12 +54,29 @@ def two_product(a: float, b: float) -> tuple[float, float]:
 
 
 @kernel
-def quotient(high: float, low: float, by: float) -> float:
-    """(high + low) / by, rounded once: the remainder of the division is divided too."""
+def quotient(high: float, low: float, least: float, by: float) -> float:
+    """(high + low + least) / by, rounded once: the remainder of the division is divided too.
+
+    Where that leaves the result half way between two doubles, what remains then says to which side it goes.
+    """
     first = (high + low) / by
     back, error = two_product(first, by)
-    more = (((high - back) - error) + low) / by
-    return first + more if np.isfinite(more) else first
+    near = (high - back) - error
+    rest = near + low
+    kept = rest - near
+    lost = (near - (rest - kept)) + (low - kept)
+    more = rest / by
+    if not np.isfinite(more):
+        return first
+    total = first + more
+    over = more - (total - first)
+    half_way = over != 0.0 and (total + 2.0 * over) - total == 2.0 * over
+    if half_way:
+        back, error = two_product(more, by)
+        last = (((rest - back) - error) + lost) + least
+        if (last > 0.0 and over > 0.0) or (last < 0.0 and over < 0.0):
+            return total + 2.0 * over
+    return total
 
 
 @kernel
@@ -77,7 +94,7 @@ def spread(n: I64, s1: F64, e1: F64, s2: F64, e2: F64, ddof: int, out: F64) -> N
         top = p - r
         kept = top - p
         rest = ((p - (top - kept)) - (r + kept)) + (q - t)
-        out[i] = max(0.0, quotient(top, rest, m * float(n[i] - ddof)))
+        out[i] = max(0.0, quotient(top, rest, 0.0, m * float(n[i] - ddof)))
 
 
 def spread_of(n: I64, first: tuple[F64, F64], second: tuple[F64, F64], ddof: int) -> F64:
