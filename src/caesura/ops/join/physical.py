@@ -80,7 +80,14 @@ class JoinOperator(AlignedOperator):
             items.append(self._relay(port, changed))
         if touched is not None:
             items.append(self._relay(1 - port, touched))
+        if kept and page.re_new is not None and self._overdue(port, page):
+            self._purge(port)
         return [concat(items, self.schema)]  # one page: a pair and the piece it replaces leave together
+
+    def _overdue(self, port: int, page: Page) -> bool:
+        """Whether rows now end where the other side has been already: its next punctuation may be far."""
+        assert page.re_new is not None
+        return bool(((page.re_new > page.le) & (page.re_new <= self.promises[1 - port].cti)).any())
 
     def _may_wait(self, port: int, page: Page) -> bool:
         """Whether the rows of a page to be stored can wait as they came: those of a large one of inserts."""
