@@ -248,6 +248,8 @@ def check_given_up(case: LawCase, data: DataObject, *, kinds: Sequence[Punctuati
     responder = held[f"state of {node.step}"].responder
     if responder is None or responder.pending or responder.operator.counters.feedback.get("too late"):
         return
+    for cell in held.values():
+        cell.operator.rebuild()  # what windows that are gone leave behind goes when the rest is moved
     rows = [cell.operator.measure().state_rows for cell in held.values()]
     if rows[0] > rows[1]:
         found = dict(zip(held, rows, strict=True))
