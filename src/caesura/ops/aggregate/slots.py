@@ -328,13 +328,15 @@ class Slots:
         return own
 
     def rebuild(self) -> None:
-        """Derives the table and the chains again after a restore."""
-        keep = self.rows.compact() if self.rows.live < self.rows.size else None
+        """Derives the table and the chains again after a restore.
+
+        The last slots may be missing that came and went between two snapshots, while parts have rows of them.
+        """
+        keep = self.rows.compact() if self.rows.live < self.rows.size else np.arange(self.rows.size)
         self._table = KeyTable()
         self._table.encode(self.rows.get("h1"), self.rows.get("h2"))
         for _, part in self._parts.values():
-            if keep is not None:
-                part.compact(keep)
+            part.compact(keep)
             part.rebuild(self.rows)
 
 

@@ -303,11 +303,10 @@ class TotalsOperator(Operator):
 
     def rebuild(self) -> None:
         rows = self.slots.rows
-        keep = np.flatnonzero(rows.alive) if rows.live < rows.size else None
+        keep = np.flatnonzero(rows.alive)
+        self.sent.renumber(keep if rows.live < rows.size else None)
         self.slots.rebuild()
-        self.sent.renumber(keep)
         self.sent.rebuild()
         for hull in (self.starts, self.ends):
-            if keep is not None:
-                hull.compact(keep)
+            hull.compact(keep)
             hull.rebuild(rows)

@@ -200,6 +200,8 @@ class WideSum(Stateless):
 def follow_slots(rows: RowState, keep: I64) -> None:
     """Slots were renumbered: rows of slots that are gone go, the others follow."""
     slot = rows.get("slot")
+    if int(keep.max(initial=-1)) == len(keep) - 1 and int(slot.max(initial=-1)) < len(keep):
+        return  # all are there, under their old numbers
     new = np.full(int(max(slot.max(initial=-1), keep.max(initial=-1))) + 1, -1, np.int64)
     new[keep] = np.arange(len(keep))
     slot[:] = new[slot]
