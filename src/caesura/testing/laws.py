@@ -343,7 +343,7 @@ def check_regressions(case: LawCase, host: Host = embedded, *, each_pace: bool =
     for drawn in case.regressions:
         fed = case.undraw(drawn)
         for turn, pace in enumerate(case.paces):
-            first, step = (0, 1) if each_pace else (min(turn, len(fed) - 1), len(case.paces))
+            first, step = (0, 1) if each_pace else (min(turn, max(0, len(fed) - 1)), len(case.paces))
             for place in range(first, len(fed), step):
                 trial = Trial(case, fed, pace=pace, saves=(0, place, place), host=host)
                 if place == first:

@@ -214,8 +214,8 @@ class StepFeedback:
             cell.awake.wake()
 
     def _catch_up(self) -> None:
-        """Lets go of what punctuation has overtaken while the guards rested."""
-        if self.cell.responder is not None:
+        """Where the guards rest: lets go of what punctuation has overtaken meanwhile."""
+        if self.cell.awake is None and self.cell.responder is not None:
             self.cell.responder.heard(self._given())
             self.settle()
 
@@ -256,8 +256,7 @@ class StepFeedback:
         if self._relay is not None:
             self._relay.count()
         if self.cell.responder is not None:
-            if self.cell.awake is None:
-                self._catch_up()
+            self._catch_up()
             self.cell.responder.measure()
 
 
