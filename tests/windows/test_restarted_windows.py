@@ -29,6 +29,7 @@ STEPS: dict[str, Any] = {
     "hopping": lambda g, a: g.hopping(4, every=2).agg(x=a),
     "snapshot": lambda g, a: g.snapshot().agg(x=a),
     "totals": lambda g, a: g.totals(x=a),
+    "alive": lambda g, a: g.alive().agg(x=a),
 }
 CLOSED = " 0 1 | 0 0.0 | +\n 0 1 | 0 -1.0 | +\n 0 1 | 0 9.0 | +\n-- definite: id = 0 --"
 PARTS = {
