@@ -38,7 +38,7 @@ def prepare(flink, name, path, out):
     columns = COLUMNS.get(name, COLUMNS["q1"])
     flink.execute_sql(
         f"CREATE TABLE events (ts BIGINT, {columns}, t AS TO_TIMESTAMP_LTZ(ts / 1000, 3), "
-        f"WATERMARK FOR t AS t) {FILES.format(path.with_suffix('.rows'))}"
+        f"WATERMARK FOR t AS t - INTERVAL '0.001' SECOND) {FILES.format(path.with_suffix('.rows'))}"
     )
     if name == "y1":
         flink.execute_sql(FOUND)
