@@ -112,6 +112,16 @@ def test_a_retract_of_a_row_that_was_stopped_and_is_remembered_by_nobody_does_no
     assert rows(query, plan) == [(0, 2, 2, 5), (5, 6, 1, 3)]
 
 
+def test_a_correction_of_a_row_that_was_given_up_leaves_no_state_behind() -> None:
+    plan = stream(known=ANY, id="int").group_by("id").totals(n=cz.count())
+    query = plan.query()
+    feed(query, " LE RE | id |\n 0 1 | 1 | +")
+    said = query.assume(Pattern(id=1))
+    query.withdraw(said)
+    feed(query, " LE RE | id |\n 0 1->2 | 1 | -\n-- definite: * --")
+    assert query.counters()["totals"].state_rows == 0
+
+
 def test_what_stays_suppressed_is_let_go_by_punctuation_after_a_restart_too() -> None:
     plan = stream(id="int").group_by("id").tumbling(10).agg(n=cz.count())
     query = plan.query()

@@ -144,6 +144,7 @@ class TotalsOperator(Operator):
         )
         self.sent = SentBySlot(self.slots.rows, node.schema)
         self._keys = [source.schema.get_field_index(name) for name in node.group]
+        self._group = frozenset(node.group)
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
         change = deltas(page)
@@ -208,7 +209,10 @@ class TotalsOperator(Operator):
         return [*items, *definite(out)]
 
     def _may_close(self, pattern: Pattern) -> bool:
-        """Whether groups may end: not by a bound on time, unless others speak of all times behind it."""
+        """Whether groups may end: not by what names other columns, which count for nothing, nor by a bound on
+        time, unless others speak of all times behind it."""
+        if not self._group.issuperset(pattern.without_time().attributes):
+            return False
         bound = pattern.time_bound
         if bound is None or bound == INFINITY:
             return True
@@ -241,6 +245,8 @@ class TotalsOperator(Operator):
         bound = np.broadcast_to(np.asarray(self.promises[0].effective_cti(columns=columns)), len(live))
         closed = live[bound == INFINITY]
         if len(closed) == 0:
+            if len(live) == 0:  # what a group without rows has left of a retract that had lost its insert
+                self._tidy()
             return []
         items: list[Item] = []
         if self.speculate == "watermark":
