@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from depth import examples
-from feedback_laws import check_feedback_laws, covers, patterns
+from feedback_laws import check_feedback_laws, check_withdrawal, covers, patterns
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -103,6 +103,18 @@ def test_law_6_holds_on_drawn_plans(seed: int, data: st.DataObject) -> None:
 
     case = LawCase(f"plan {seed}", build=build, oracle=undisturbed(build), inputs=(SPEC, SPEC))
     check_feedback_laws(case, data)
+
+
+@OPEN
+@given(st.integers(0, 1 << 30), st.data())
+def test_what_drawn_plans_give_up_and_is_wanted_again_makes_nothing_up(
+    seed: int, data: st.DataObject
+) -> None:
+    def build(a: Node, b: Node) -> Node:
+        return drawn(seed, a, b)[0][-1].node
+
+    case = LawCase(f"plan {seed}", build=build, oracle=undisturbed(build), inputs=(SPEC, SPEC))
+    check_withdrawal(case, data)
 
 
 @OPEN

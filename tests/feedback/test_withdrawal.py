@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from feedback_streams import ANY, counted, feed, rows, stream
 
 import caesura as cz
@@ -110,6 +111,43 @@ def test_a_retract_of_a_row_that_was_stopped_and_is_remembered_by_nobody_does_no
     query.withdraw(said)
     feed(query, " LE RE | id v |\n 0 2->1 | 1 5 | -\n 1 2 | 1 4 | +\n 5 6 | 1 3 | +")
     assert rows(query, plan) == [(0, 2, 2, 5), (5, 6, 1, 3)]
+
+
+PLANS = {
+    "over": (lambda s: s.group_by("id").over(rows=2).agg(x=cz.sum("v")), [(5, 6)], []),
+    "session": (lambda s: s.group_by("id").session(10).agg(x=cz.count()), [(12, 13)], [(40, 41)]),
+    "alive": (lambda s: s.group_by("id").alive().agg(x=cz.count()), [(2, 9)], [(20, 21)]),
+    "hopping": (lambda s: s.group_by("id").hopping(10, every=2).agg(x=cz.count()), [(5, 6)], [(40, 41)]),
+    "endless": (lambda s: s.forever().group_by("id").tumbling(10).agg(x=cz.count()), [(25, 26)], []),
+}
+"""A plan; rows whose results what was given up could have changed, and rows of which it could not."""
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_what_a_group_that_was_given_up_could_have_changed_stays_away(name: str) -> None:
+    build, near, far = PLANS[name]
+    plan = build(stream(known=ANY, id="int", v="int"))
+    query, undisturbed = plan.query(), plan.query()
+    for each in (query, undisturbed):
+        feed(each, " LE RE | id v |\n 1 2 | 1 5 | +")
+    query.withdraw(query.assume(Pattern(id=1)))
+    later = "".join(f" {le} {re} | 1 7 | +\n" for le, re in near + far)
+    for each in (query, undisturbed):
+        feed(each, f" LE RE | id v |\n{later}-- definite: * --")
+    found, wanted = set(rows(query, plan)), set(rows(undisturbed, plan))
+    assert found <= wanted
+    assert {row[0] > 13 for row in found} == ({True} if far else set())
+
+
+def test_what_the_right_side_of_a_difference_gave_up_is_not_made_up() -> None:
+    left, right = (stream(label, known=ANY, id="int") for label in "ab")
+    plan = left.difference(right)
+    query = plan.query()
+    feed(query, " LE RE | id |\n 2 4 | 1 | +", "b")
+    query.withdraw(query.assume(Pattern(id=1)))
+    feed(query, " LE RE | id |\n 2 4 | 1 | -\n-- definite: * --", "b")
+    feed(query, " LE RE | id |\n-- definite: * --", "a")
+    assert rows(query, plan) == []
 
 
 def test_a_correction_of_a_row_that_was_given_up_leaves_no_state_behind() -> None:

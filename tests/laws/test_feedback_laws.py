@@ -5,7 +5,7 @@ from __future__ import annotations
 import law_cases  # noqa: F401  (registers the cases)
 import pytest
 from depth import drawn
-from feedback_laws import check_feedback_laws, check_given_up
+from feedback_laws import by_group, check_feedback_laws, check_given_up, check_withdrawal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -32,6 +32,16 @@ def test_what_is_given_up_leaves_no_state(case: LawCase) -> None:
     @given(st.data())
     def holds(data: st.DataObject) -> None:
         check_given_up(case, data)
+
+    holds()
+
+
+@pytest.mark.parametrize("case", [case for case in cases() if by_group(case.plan())], ids=str)
+def test_what_is_given_up_and_wanted_again_makes_nothing_up(case: LawCase) -> None:
+    @settings(max_examples=EXAMPLES, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))
+    @given(st.data())
+    def holds(data: st.DataObject) -> None:
+        check_withdrawal(case, data)
 
     holds()
 

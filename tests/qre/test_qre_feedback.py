@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from depth import examples
-from feedback_laws import check_feedback_laws
+from feedback_laws import by_group, check_feedback_laws, check_withdrawal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from qre_law_cases import CASES, KEYED, PER_KEY
@@ -25,6 +25,16 @@ def test_feedback_through_queries_loses_nothing_uncovered(case: LawCase) -> None
     @given(st.data())
     def holds(data: st.DataObject) -> None:
         check_feedback_laws(case, data)
+
+    holds()
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if by_group(case.plan())], ids=str)
+def test_queries_that_are_given_up_and_wanted_again_make_nothing_up(case: LawCase) -> None:
+    @settings(max_examples=EXAMPLES, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))
+    @given(st.data())
+    def holds(data: st.DataObject) -> None:
+        check_withdrawal(case, data)
 
     holds()
 

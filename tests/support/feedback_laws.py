@@ -83,11 +83,15 @@ def time_sets() -> st.SearchStrategy[Values]:
 @cache
 def patterns(schema: pa.Schema) -> st.SearchStrategy[Pattern]:
     """Random feedback patterns over a stream."""
-    columns = [f for f in schema if not pa.types.is_nested(f.type) and not pa.types.is_decimal(f.type)]
+    columns = [f for f in schema if _can_be_named(f.type)]
     parts = [st.tuples(st.just(f.name), value_sets(f.type)) for f in columns]
     parts += [st.tuples(st.sampled_from(["LE", "LE", "RE"]), time_sets())]
     some = st.lists(st.one_of(parts), min_size=1, max_size=2)
     return some.map(lambda pairs: Pattern(**dict(pairs)).check(schema, ticks=("LE", "RE")))
+
+
+def _can_be_named(t: pa.DataType) -> bool:
+    return not pa.types.is_nested(t) and not pa.types.is_decimal(t)
 
 
 class Sieve(Guard):
@@ -283,6 +287,12 @@ def _endless(fed: tuple[int, Item]) -> bool:
     return isinstance(fed[1], Page) and bool((fed[1].re == INFINITY).any())
 
 
+def _moves_on(fed: tuple[int, Item]) -> bool:
+    """Whether an item has rows whose ends come to lie later."""
+    page = fed[1]
+    return isinstance(page, Page) and page.re_new is not None and bool((page.re_new > page.re).any())
+
+
 def _left(item: Item, pattern: Pattern | None) -> Item:
     """An item without the rows that match."""
     if not isinstance(item, Page) or pattern is None:
@@ -327,6 +337,33 @@ def draw_feedback(
     ):
         acts.setdefault(at, []).append(act)
     return FeedbackTrial(trial, acts, data.draw(st.none() | st.integers(0, 5)))
+
+
+def by_group(node: Node) -> list[str]:
+    """The columns by which a step gives results up whole."""
+    rules = [rule for rule in node.feedback() or () if rule.means == "groups"]
+    names = [f.name for f in node.schema if _can_be_named(f.type)]
+    return [name for name in names if any(rule.up(Pattern(**{name: NULL})) for rule in rules)]
+
+
+def check_withdrawal(case: LawCase, data: DataObject) -> None:
+    """What was given up and is wanted again, soon or later, makes nothing up: the law on such feedback.
+
+    Not where ends move on behind the withdrawal: a row that was stopped may then reach results that nobody
+    knew it would, see the limits in the documentation of feedback.
+    """
+    trial = draw_trial(case, data)
+    named = [f.name for f in trial.plan.schema if _can_be_named(f.type)]
+    name = data.draw(st.sampled_from(by_group(trial.plan) or named))
+    pattern = Pattern(**{name: data.draw(value_sets(trial.plan.schema.field(name).type))})
+    last = max(0, len(trial.fed) - 1)
+    said = data.draw(st.integers(0, last))
+    withdrawn = min(last, said + data.draw(st.integers(0, 2)))
+    if any(map(_moves_on, trial.fed[withdrawn:])):
+        return
+    acts: dict[int, list[Act]] = {said: [("assume", pattern)]}
+    acts.setdefault(withdrawn, []).append(("withdraw", 0))
+    check_feedback(FeedbackTrial(trial, acts, thin=None))
 
 
 def check_feedback_laws(case: LawCase, data: DataObject, *, kinds: Sequence[PunctuationKind] = KINDS) -> None:

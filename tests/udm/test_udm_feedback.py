@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from depth import drawn
-from feedback_laws import check_feedback_laws, check_given_up
+from feedback_laws import by_group, check_feedback_laws, check_given_up, check_withdrawal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_udm_properties import READINGS, plain, twice
@@ -33,6 +33,16 @@ def test_feedback_through_modules_loses_nothing_uncovered(case: LawCase) -> None
     def holds(data: st.DataObject) -> None:
         check_feedback_laws(case, data)
         check_given_up(case, data)
+
+    holds()
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if by_group(case.plan())], ids=str)
+def test_modules_that_are_given_up_and_wanted_again_make_nothing_up(case: LawCase) -> None:
+    @settings(max_examples=EXAMPLES, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))
+    @given(st.data())
+    def holds(data: st.DataObject) -> None:
+        check_withdrawal(case, data)
 
     holds()
 

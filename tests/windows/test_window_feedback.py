@@ -10,9 +10,11 @@ from depth import drawn
 from feedback_laws import (
     Act,
     FeedbackTrial,
+    by_group,
     check_feedback,
     check_feedback_laws,
     check_given_up,
+    check_withdrawal,
     patterns,
 )
 from hypothesis import HealthCheck, given, settings
@@ -37,6 +39,16 @@ def test_feedback_over_windows_loses_nothing_uncovered(case: LawCase) -> None:
     def holds(data: st.DataObject) -> None:
         check_feedback_laws(case, data)
         check_given_up(case, data)
+
+    holds()
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if by_group(case.plan())], ids=str)
+def test_windows_that_are_given_up_and_wanted_again_make_nothing_up(case: LawCase) -> None:
+    @settings(max_examples=EXAMPLES, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))
+    @given(st.data())
+    def holds(data: st.DataObject) -> None:
+        check_withdrawal(case, data)
 
     holds()
 

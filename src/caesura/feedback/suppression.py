@@ -20,7 +20,7 @@ class Suppression:
     def __init__(self, guards: StepGuards, rules: Sequence[FeedbackRule]) -> None:
         self._guards, self._rules = guards, rules
         self.purged = MIN_TIME
-        """The latest end of results given up."""
+        """The latest end of rows and results given up."""
         self.lost = MIN_TIME
         """The latest end of rows that steps above have lost, noted before a withdrawal."""
         self.unbounded: list[Pattern] = []
@@ -32,20 +32,25 @@ class Suppression:
         return max(self.lost, self._guards.lost_until)
 
     @property
+    def _gone(self) -> int:
+        """The latest end of input rows that did not come, or were given up with their group."""
+        return max(self.lost_in, self.purged)
+
+    @property
     def lost_out(self) -> int:
         """The latest end of output that is missing on account of feedback."""
-        until = self.lost_in
+        until = self._gone
         if until > MIN_TIME:
             lifetimes = [p.lifetimes for rule in self._rules for p in rule.ports if p is not None]
             until = max([each.lost(until) for each in lifetimes] or [until])
-        return max(until, self._guards.output.until, self._guards.closing.until, self.purged)
+        return max(until, self._guards.output.until, self._guards.closing.until)
 
     def suppress(self, pattern: Pattern, given: Promises) -> None:
         """Keeps back what lost something of results that were given up whole and match."""
         groups = [rule for rule in self._rules if rule.means == "groups"]
         if not any(rule.up(pattern) is not None for rule in groups):
             return
-        until = max(self._affected(groups[0]), self.purged)
+        until = self._affected(groups[0])
         if until == MIN_TIME:
             return  # nothing was lost
         if until == INFINITY:
@@ -55,8 +60,8 @@ class Suppression:
             self._guards.closing.mount(pattern)
 
     def _affected(self, rule: FeedbackRule) -> int:
-        """The latest end of a result that a lost row could have changed."""
-        until = self.lost_in
+        """The time before which a result starts that a lost row could have changed."""
+        until = self._gone
         for port in rule.ports:
             if port is not None and until > MIN_TIME:
                 until = max(until, port.lifetimes.affected(until))

@@ -316,9 +316,10 @@ class LayersOperator(AlignedOperator):
         if (le < self._bound(payload)).any():
             return None
         page = Page.of(payload, le=le, re=self.sent.get("re")[found], re_new=le)
-        until = int(self.sent.get("re")[found].max(initial=MIN_TIME))
-        self.sent.kill(found)
         rows = covered(self.rows, pattern)
+        ends = self.sent.get("re")[found], self.rows.get("re")[rows]
+        until = max(int(some.max(initial=MIN_TIME)) for some in ends)
+        self.sent.kill(found)
         self.rows.kill(rows)
         self._index()
         return GivenUp([page], until, len(found) + len(rows))

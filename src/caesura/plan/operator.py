@@ -54,7 +54,7 @@ class NoOutbox:
 
 
 class GivenUp(NamedTuple):
-    """What leaves because results were given up, and the latest end of what is gone."""
+    """What leaves because results were given up, and the latest end of what is gone: results, and rows."""
 
     items: list[Item]
     until: int

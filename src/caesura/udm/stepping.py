@@ -171,6 +171,10 @@ class Stepping:
         if not states:
             del self.states[group]
 
+    def clear(self) -> None:
+        """Lets all states go."""
+        self.states.clear()
+
     @property
     def count(self) -> int:
         """How many states there are."""

@@ -449,8 +449,8 @@ class AliveOperator(Operator):
         if (le < self._bound(self.sent.get("slot")[at])).any() or rows.get("rows")[gone].any():
             return None
         page = Page.of(self.sent.payload.take(at), le=le, re=re, re_new=le)
-        until = int(re.max(initial=MIN_TIME))
         point = self._by_slot[0].live_of(gone)
+        until = max(int(some.max(initial=MIN_TIME)) for some in (re, self.points.get("time")[point]))
         self.sent.kill(at)
         self.points.get("n")[point] = 0
         self.points.kill(point)

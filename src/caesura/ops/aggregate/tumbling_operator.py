@@ -410,7 +410,8 @@ class TumblingOperator(Operator):
             items = [self.sent.change(dropped, *self._span(dropped), self._payload(dropped), none)]
         self.slots.drop(dropped)
         self._tidy()
-        return GivenUp(items, until, len(dropped) + self._drop_endless(pattern))
+        endless = self._drop_endless(pattern)
+        return GivenUp(items, INFINITY if endless else until, len(dropped) + endless)
 
     def demand(self, pattern: Pattern) -> Iterable[Item]:
         """The results of open windows so far; with speculation they were sent already."""

@@ -296,7 +296,7 @@ class LatestOperator(Operator):
             return None
         payload = self.rows.payload.take(found[shown]).select(self._shown)
         page = Page.of(payload, le=le[shown], re=end[shown], re_new=le[shown])
-        until = int(end[shown].max(initial=MIN_TIME))
+        until = int(np.where(shown, end, le + 1).max(initial=MIN_TIME))
         self.rows.kill(found)
         self.rebuild()
         return GivenUp([page], until, len(found))

@@ -416,7 +416,7 @@ class TopOperator(Operator):
         if (shown.le < self._bound(shown.row)).any():
             return None
         none = shown.take(np.zeros(0, np.int64))
-        page, until = self._page(shown, none), int(shown.re.max(initial=MIN_TIME))
+        page, until = self._page(shown, none), int(self.rows.get("re")[rows].max(initial=MIN_TIME))
         self.sent.kill(at)
         self.rows.get("n")[rows] = 0
         self.rows.kill(rows)

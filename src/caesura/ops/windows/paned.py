@@ -83,6 +83,11 @@ class Paned(Stepwise):
         if not self._paned:
             super().forget(groups, done, over=over, slides=slides)
 
+    def clear(self) -> None:
+        super().clear()
+        for stacks in self._stacks:
+            stacks.clear()
+
     def slide(self, regions: Regions, reached: I64) -> tuple[I64, I64, Rows]:
         """(region, start) of the windows that close, and their rows."""
         names = self._names(regions.group)

@@ -324,8 +324,16 @@ class WindowsOperator(Operator):
             self._results.forget(groups, start)
         rows.kill(live[dropped])
         self.sent.settle(groups, start)
+        if self.promises[0].cti == INFINITY:
+            self._end()
         if rows.wasteful or self.sent.rows.wasteful:
             self._tidy()
+
+    def _end(self) -> None:
+        """Lets go of what retracts have left whose events were given up: their groups have no events."""
+        self.sent.rows.kill(np.flatnonzero(self.sent.rows.alive))
+        if self._steps is not None:
+            self._steps.clear()
 
     # Feedback.
 

@@ -283,6 +283,11 @@ class Stepwise:
             for name, bound in zip(names, done.tolist(), strict=True):
                 use.forget(name, bound)
 
+    def clear(self) -> None:
+        """Lets all states go."""
+        for use, _, _ in self._uses:
+            use.clear()
+
     # A state per group, sliding.
 
     def slide(self, regions: Regions, reached: I64) -> tuple[I64, I64, Rows]:
