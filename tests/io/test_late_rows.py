@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import caesura.io.ingress.late as late
@@ -50,6 +50,8 @@ steps = st.lists(st.one_of(st.integers(1, 9), st.sampled_from(["drain", "save"])
 limits, sizes = st.sampled_from([None, 3, 10]), st.sampled_from([0, 300, 1 << 20])
 
 
+@example([2, 9, "drain"], 10, 0, 1 << 20)
+@example([2, 9, "save", 1, "save", "drain"], 10, 0, 1 << 20)
 @given(steps, limits, sizes, st.sampled_from([60, 1 << 20]))
 @settings(max_examples=150, deadline=None)
 def test_rows_wait_in_memory_and_in_files_alike_and_survive_restarts(todo, limit, memory, run):

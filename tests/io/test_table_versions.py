@@ -210,7 +210,9 @@ def held(items: list[Any]) -> dict[int, str]:
     from caesura.events import Page
     from caesura.io.sinks.current import TableLayout, net_change
 
-    schema = next(item.schema for item in items if isinstance(item, Page))
+    schema = next((item.schema for item in items if isinstance(item, Page)), None)
+    if schema is None:
+        return {}
     layout = TableLayout(schema, pa.timestamp("us", "UTC"), ("id",), history=False)
     return {r["id"]: r["v"] for r in net_change(items, layout).put.to_pylist()}
 

@@ -106,7 +106,7 @@ class LateTable:
         """Lets go of the oldest rows beyond the limit; puts many rows aside."""
         over = 0 if self.limit is None else self.kept - self.limit
         while over > 0 and self.pages.live:
-            dropped_rows = self.pages.drop()
+            dropped_rows = self.pages.drop(over)
             self.dropped, over = self.dropped + dropped_rows, over - dropped_rows
         if over > 0:
             self.rows.kill(np.flatnonzero(self.rows.alive)[:over])

@@ -27,7 +27,7 @@ class LatePages(RowState):
         super().__init__({})
         self._folder: Path | None = None
         self._files: deque[tuple[str, int]] = deque()
-        """(name, rows) of the files there are."""
+        """(name, rows) of the files there are; of the oldest so many may still wait, the last of it."""
         self._fresh: list[str] = []
         self._gone: list[str] = []
         self._number = 0
@@ -69,9 +69,9 @@ class LatePages(RowState):
 
     def take(self) -> list[pa.Table]:
         """All rows, out of their files."""
-        taken = [self._read(name) for name, _ in self._files]
+        taken = [self._waiting(name, rows) for name, rows in self._files]
         while self._files:
-            self.drop()
+            self.drop(self._files[0][1])
         return taken
 
     def peek(self, first: int, count: int) -> list[pa.Table]:
@@ -80,16 +80,25 @@ class LatePages(RowState):
         for name, rows in self._files:
             start, end = max(first, before) - before, min(first + count, before + rows) - before
             if start < end:
-                found.append(self._read(name).slice(start, end - start))
+                found.append(self._waiting(name, rows).slice(start, end - start))
             before += rows
         return found
 
     def _read(self, name: str) -> pa.Table:
         return pa.ipc.open_file(pa.memory_map(str(self._place() / name))).read_all()
 
-    def drop(self) -> int:
-        """Lets go of the oldest file; gives how many rows it had."""
+    def _waiting(self, name: str, rows: int) -> pa.Table:
+        """The rows of a file that wait."""
+        table = self._read(name)
+        return table.slice(table.num_rows - rows)
+
+    def drop(self, most: int) -> int:
+        """Lets go of the oldest rows, at most so many, and of one file at the most; gives how many."""
         name, rows = self._files.popleft()
+        if most < rows:
+            self._files.appendleft((name, rows - most))
+            self.live -= most
+            return most
         (self._place() / name).unlink()
         if name in self._fresh:
             self._fresh.remove(name)
@@ -99,10 +108,21 @@ class LatePages(RowState):
         return rows
 
     def snapshot(self) -> Chunks:
+        self._trim()
         chunks: Chunks = dict.fromkeys(self._gone)
         chunks |= {name: (self._place() / name).read_bytes() for name in self._fresh}
         self._fresh, self._gone = [], []
         return chunks
+
+    def _trim(self) -> None:
+        """Writes the oldest file anew where not all of its rows wait: a snapshot has those that do."""
+        for name, rows in [*self._files][:1]:
+            table = self._read(name)
+            if rows < table.num_rows:
+                (self._place() / name).unlink()  # what is read of it stays readable
+                self._write(name, table.slice(table.num_rows - rows))
+                if name not in self._fresh:
+                    self._fresh.append(name)
 
     def restore(self, chunks: Mapping[str, bytes]) -> None:
         self._files.clear()
