@@ -27,14 +27,9 @@ class Suppression:
         """What was withdrawn before it was known how late the losses end."""
 
     @property
-    def lost_in(self) -> int:
-        """The latest end of input rows that were stopped here, or lost above."""
-        return max(self.lost, self._guards.lost_until)
-
-    @property
     def _gone(self) -> int:
-        """The latest end of input rows that did not come, or were given up with their group."""
-        return max(self.lost_in, self.purged)
+        """The latest end of input rows that were stopped here, lost above, or given up with their group."""
+        return max(self.lost, self._guards.lost_until, self.purged)
 
     @property
     def lost_out(self) -> int:

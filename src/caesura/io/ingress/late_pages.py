@@ -28,6 +28,8 @@ class LatePages(RowState):
         self._folder: Path | None = None
         self._files: deque[tuple[str, int]] = deque()
         """(name, rows) of the files there are; of the oldest so many may still wait, the last of it."""
+        self._cut = False
+        """Whether the oldest has rows that do not."""
         self._fresh: list[str] = []
         self._gone: list[str] = []
         self._number = 0
@@ -98,7 +100,9 @@ class LatePages(RowState):
         if most < rows:
             self._files.appendleft((name, rows - most))
             self.live -= most
+            self._cut = True
             return most
+        self._cut = False
         (self._place() / name).unlink()
         if name in self._fresh:
             self._fresh.remove(name)
@@ -116,17 +120,18 @@ class LatePages(RowState):
 
     def _trim(self) -> None:
         """Writes the oldest file anew where not all of its rows wait: a snapshot has those that do."""
-        for name, rows in [*self._files][:1]:
-            table = self._read(name)
-            if rows < table.num_rows:
-                (self._place() / name).unlink()  # what is read of it stays readable
-                self._write(name, table.slice(table.num_rows - rows))
-                if name not in self._fresh:
-                    self._fresh.append(name)
+        if not self._cut:
+            return
+        name, rows = self._files[0]
+        waiting, self._cut = self._waiting(name, rows), False
+        (self._place() / name).unlink()  # what is read of it stays readable
+        self._write(name, waiting)
+        if name not in self._fresh:
+            self._fresh.append(name)
 
     def restore(self, chunks: Mapping[str, bytes]) -> None:
         self._files.clear()
-        self.live = 0
+        self.live, self._cut = 0, False
         for name in sorted(chunks):
             (self._place() / name).write_bytes(chunks[name])
             rows = self._read(name).num_rows

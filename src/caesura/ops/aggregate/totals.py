@@ -209,8 +209,10 @@ class TotalsOperator(Operator):
         return [*items, *definite(out)]
 
     def _may_close(self, pattern: Pattern) -> bool:
-        """Whether groups may end: not by what names other columns, which count for nothing, nor by a bound on
-        time, unless others speak of all times behind it."""
+        """Whether groups may end.
+
+        Not by what names other columns, nor by a bound on time unless others speak of all times behind it.
+        """
         if not self._group.issuperset(pattern.without_time().attributes):
             return False
         bound = pattern.time_bound

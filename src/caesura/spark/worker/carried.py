@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from caesura.events.chunks import Chunks, SavedJson, json_chunk
 
 PLAN = "plan"
-SECRET = "query/secret"
-"""The chunk of random bytes, which may begin as notes do."""
 FINGERPRINT = re.compile("[0-9a-f]{16}")
+IN_NOTES = re.compile(b"[0-9a-f]{16}")
 Names = Mapping[str, str]
 """By the fingerprint that a step had, the one that it has; "" for a step that is gone."""
 
@@ -55,7 +54,9 @@ def _renamed(chunks: Mapping[str, bytes], names: Names) -> dict[str, bytes]:
     for name, data in chunks.items():
         if any(names.get(one) == "" for one in FINGERPRINT.findall(name)):
             continue
-        if data.startswith(b"{") and not name.endswith(SECRET):  # labels stand in notes too
-            data = FINGERPRINT.sub(now, data.decode()).encode()
+        if data.startswith(
+            b"{"
+        ):  # labels stand in notes too; random bytes may begin so
+            data = IN_NOTES.sub(lambda found: names.get(found[0].decode(), found[0].decode()).encode(), data)
         made[FINGERPRINT.sub(now, name)] = data
     return made
