@@ -136,13 +136,14 @@ def hidden(raw: Raw) -> Raw:
     return dataclasses.replace(raw, batch=raw.batch.set_column(place, raw.batch.schema.field(place), ids))
 
 
-def test_state_is_carried_over_to_a_plan_with_another_filter() -> None:
+@pytest.mark.parametrize("byte", [b"a", b"{"], ids=["a secret", "a secret that begins as notes do"])
+def test_state_is_carried_over_to_a_plan_with_another_filter(byte: bytes) -> None:
     a, _ = sources()
     raws = list(a.read({}))
     old, new = filtered(a, 1), filtered(a, 2)
     then, now = (plan_now(cut(prune(plan), 2), 2, 2, prune(plan)) for plan in (old, new))
     carried = CarriedState(((2, carried_names(then, now, changed(then, now))),))
-    secret = Secret.drawn()
+    secret = Secret(byte + bytes(range(0x80, 0x80 + Secret.SIZE - 1)))
     first, second, mixed, alone = (Cluster(plan, 2, secret=secret) for plan in (old, new, old, new))
     for raw in raws[:3]:
         first.epoch([(a, raw)])

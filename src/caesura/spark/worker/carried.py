@@ -54,9 +54,7 @@ def _renamed(chunks: Mapping[str, bytes], names: Names) -> dict[str, bytes]:
     for name, data in chunks.items():
         if any(names.get(one) == "" for one in FINGERPRINT.findall(name)):
             continue
-        if data.startswith(
-            b"{"
-        ):  # labels stand in notes too; random bytes may begin so
+        if data.startswith(b"{"):  # labels stand in notes too; random bytes may begin so
             data = IN_NOTES.sub(lambda found: names.get(found[0].decode(), found[0].decode()).encode(), data)
         made[FINGERPRINT.sub(now, name)] = data
     return made
