@@ -144,17 +144,25 @@ def chained(a: Stream, b: Stream) -> Stream:
     return windows.group_by("n").tumbling(5).agg(k=cz.count()).group_by("k").tumbling(10).agg(m=cz.max("n"))
 
 
+def unmatched(a: Stream, b: Stream) -> Stream:
+    """Rows without a match are sent to other buckets; they end later once what has matched is gone."""
+    alone = b.group_by("id").tumbling(10).agg(n=cz.count()).where(col("n") == 1).shift(12)
+    rows = a.set_duration(20).join(alone, "id", how="left")
+    return rows.group_by("n").hopping(5, every=5).agg(k=cz.count())
+
+
 WITHDRAWN = {name: PLANS[name] for name in ("windows", "windows of windows", "distinct", "join of windows")}
+WITHDRAWN |= {"chained": chained, "unmatched": unmatched}
 
 
 @pytest.mark.parametrize("buckets", [1, 2, 5])
-@pytest.mark.parametrize("name", [*WITHDRAWN, "chained"])
+@pytest.mark.parametrize("name", WITHDRAWN)
 def test_what_is_withdrawn_in_buckets_makes_nothing_up(name: str, buckets: int) -> None:
     @settings(max_examples=EXAMPLES, deadline=None)
     @given(st.lists(batch, min_size=6, max_size=6), st.lists(batch, min_size=6, max_size=6), st.data())
     def holds(left: list[Rows], right: list[Rows], data: st.DataObject) -> None:
         a, b = source(timed(left), 3), source(timed(right), 3, "b")
-        plan = {**WITHDRAWN, "chained": chained}[name](Stream(a), Stream(b))
+        plan = WITHDRAWN[name](Stream(a), Stream(b))
         some = data.draw(st.lists(patterns(plan.schema), min_size=1, max_size=2))
         at = data.draw(st.integers(0, 2))
         withdrawn = {at + data.draw(st.integers(1, 3)): some[: data.draw(st.integers(1, 2))]}
@@ -316,4 +324,35 @@ def test_after_a_withdrawal_later_results_come_back_beyond_an_exchange(buckets: 
     whole = plan.run().history
     assert not got.bag - whole.bag
     assert [row[:2] for row in got.rows()][-2:] == [(30, 40), (40, 50)]
+    assert len(got.rows()) < len(whole.rows())
+
+
+@pytest.mark.parametrize("buckets", [1, 2, 5])
+@pytest.mark.parametrize("restarts", [False, True])
+def test_where_ends_move_later_results_come_back_once_no_lost_row_can_end_later(
+    buckets: int, restarts: bool
+) -> None:
+    """The stage in front answers when punctuation has passed the rows that it left out."""
+    a = source([[], [(5, 1, 7)], [], *([(16 + 15 * n, 2, 7)] for n in range(6))], 3)
+    b = source([[(2, 1, 0)], [], [], *([(9 + 15 * n, 1 + n, 0)] for n in range(6))], 3, "b")
+    plan = unmatched(Stream(a), Stream(b))
+    cluster = Cluster({"out": plan.node}, buckets)
+    feeds = [(s, list(s.read({}))) for s in cluster.stages.sources]
+    items: list[Any] = []
+    saved: dict[str, bytes | None] = {}
+    cluster.say(assumed(Pattern(n=None), standing=True))
+    for number in range(9):
+        if number == 2:
+            cluster.say(assumed(Pattern(n=None), standing=True, withdrawn=True))
+        if restarts and number in (3, 5):
+            items += cluster.items["out"]
+            saved |= cluster.snapshot()
+            cluster = Cluster({"out": plan.node}, buckets)
+            cluster.restore({n: d for n, d in saved.items() if d is not None})
+        cluster.epoch([(s, raws[number]) for s, raws in feeds])  # type: ignore[misc]
+    cluster.epoch([], closes=True)
+    cluster.drain()
+    got = History.of([*items, *cluster.items["out"]], plan.schema)
+    whole = plan.run().history
+    assert got.rows() == [(le, re, row) for le, re, row in whole.rows() if row[0] is not None or le >= 45]
     assert len(got.rows()) < len(whole.rows())

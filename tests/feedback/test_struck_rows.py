@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from test_feedback_buckets import EXAMPLES, Rows, run, source, timed
 from test_taking_turns import SOME, tens
 
+import caesura as cz
 from caesura import Pattern, Stream, col
 from caesura.events import Page
 
@@ -43,6 +44,17 @@ def test_of_very_many_struck_rows_the_first_are_kept_and_all_are_counted(
     query.assume(Pattern(id=[2, 3, 4]))
     assert query.late()["impute"].num_rows == 2
     assert query.counters()["impute"].extra["struck"] == 3
+
+
+def test_rows_that_were_struck_are_missed_in_no_result_after_a_withdrawal() -> None:
+    plan = stream(id="int", v="int").impute("v", tens, budget=1)
+    windows = plan.group_by("id").tumbling(10).agg(n=cz.count())
+    query = windows.query()
+    feed(query, SOME)
+    query.withdraw(query.assume(Pattern(id=3)))
+    feed(query, " LE RE | id v |\n 4 5 | 3 7 | +\n 14 15 | 3 7 | +\n-- definite: * --")
+    query.run()
+    assert [row for row in rows(query, windows) if row[2] == 3] == [(10, 20, 3, 1)]
 
 
 many = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 1), st.integers(-2, 5)), min_size=3, max_size=6)

@@ -109,7 +109,7 @@ def test_a_retract_of_a_row_that_was_stopped_and_is_remembered_by_nobody_does_no
     said = query.assume(Pattern(id=1))
     feed(query, " LE RE | id v |\n 0 2 | 1 5 | +\n 0 2 | 2 5 | +")
     query.withdraw(said)
-    feed(query, " LE RE | id v |\n 0 2->1 | 1 5 | -\n 1 2 | 1 4 | +\n 5 6 | 1 3 | +")
+    feed(query, " LE RE | id v |\n 0 2->1 | 1 5 | -\n 1 2 | 1 4 | +\n-- 3 --\n 5 6 | 1 3 | +")
     assert rows(query, plan) == [(0, 2, 2, 5), (5, 6, 1, 3)]
 
 
@@ -131,9 +131,9 @@ def test_what_a_group_that_was_given_up_could_have_changed_stays_away(name: str)
     for each in (query, undisturbed):
         feed(each, " LE RE | id v |\n 1 2 | 1 5 | +")
     query.withdraw(query.assume(Pattern(id=1)))
-    later = "".join(f" {le} {re} | 1 7 | +\n" for le, re in near + far)
+    soon, later = ("".join(f" {le} {re} | 1 7 | +\n" for le, re in some) for some in (near, far))
     for each in (query, undisturbed):
-        feed(each, f" LE RE | id v |\n{later}-- definite: * --")
+        feed(each, f" LE RE | id v |\n{soon}-- 20 --\n{later}-- definite: * --")
     found, wanted = set(rows(query, plan)), set(rows(undisturbed, plan))
     assert found <= wanted
     assert {row[0] > 13 for row in found} == ({True} if far else set())
@@ -148,6 +148,70 @@ def test_what_the_right_side_of_a_difference_gave_up_is_not_made_up() -> None:
     feed(query, " LE RE | id |\n 2 4 | 1 | -\n-- definite: * --", "b")
     feed(query, " LE RE | id |\n-- definite: * --", "a")
     assert rows(query, plan) == []
+
+
+LASTING = {
+    "windows": lambda s: s.group_by("id").hopping(10, every=10).agg(n=cz.count()),
+    "changes": lambda s: s.group_by("id").snapshot().agg(n=cz.count()),
+    "a step between": lambda s: s.where(col("id") > 0).shift(1).group_by("id").snapshot().agg(n=cz.count()),
+    "alive": lambda s: s.where(col("id") > 0).group_by("id").alive().agg(n=cz.count()),
+}
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("early", [False, True])
+@pytest.mark.parametrize("name", LASTING)
+def test_a_row_that_was_stopped_and_lasts_longer_after_the_withdrawal_is_missed_in_no_result(
+    name: str, early: bool, restarts: bool
+) -> None:
+    plan = LASTING[name](stream(known=ANY, id="int"))
+    query, undisturbed = plan.query(), plan.query()
+    said = query.assume(Pattern(id=1))
+    lost, longer = " LE RE | id |\n 1 9 | 1 | +", " LE RE | id |\n 1 9->35 | 1 | -"
+    known, last = (
+        " LE RE | id |\n 21 24 | 1 | +",
+        " LE RE | id |\n-- 40 --\n 51 52 | 1 | +\n-- definite: * --",
+    )
+    for each in (query, undisturbed):
+        feed(each, lost)
+    query.withdraw(said)
+    if restarts:
+        saved, query = query.snapshot(), plan.query()
+        query.restore({chunk: data for chunk, data in saved.items() if data is not None})
+    for each in (query, undisturbed):
+        for text in (longer, known, last) if early else (known, longer, last):
+            feed(each, text)
+    found, wanted = rows(query, plan), rows(undisturbed, plan)
+    assert set(found) <= set(wanted)
+    assert found == [row for row in wanted if row[0] >= 40]  # type: ignore[operator]
+
+
+def test_a_join_that_has_given_rows_up_takes_back_no_pair_that_was_not_shown() -> None:
+    left, right = stream(known=ANY, id="int", n="int"), stream("b", known=ANY, id="int", s="str")
+    plan = left.join(right, on="id", how="right")
+    query = plan.query()
+    feed(query, " LE RE | id n |\n 0 2 | 1 5 | +")
+    query.withdraw(query.assume(Pattern(id=1)))
+    feed(query, " LE RE | id s |\n 0 2 | 1 x | +", "b")
+    feed(query, " LE RE | id n |\n 0 2->1 | 1 5 | -")
+    feed(query, " LE RE | id s |\n 0 2->1 | 1 x | -\n-- definite: * --", "b")
+    feed(query, " LE RE | id n |\n-- definite: * --")
+    assert rows(query, plan) == []
+
+
+def test_rows_that_a_join_let_go_of_are_missed_in_no_result() -> None:
+    """Rows of insert-only sides are let go of at once, though they end late."""
+    known = Properties(insert_only=True)
+    left, right = (stream(label, known=known, id="int") for label in "ab")
+    plan = left.join(right, on="id").group_by("id").hopping(10, every=10).agg(n=cz.count())
+    query = plan.query()
+    feed(query, " LE RE | id |\n 1 90 | 1 | +")
+    said = query.assume(Pattern(id=1))
+    feed(query, " LE RE | id |\n 2 4 | 2 | +")
+    query.withdraw(said)
+    feed(query, " LE RE | id |\n 50 60 | 1 | +\n 94 96 | 1 | +\n-- definite: * --")
+    feed(query, " LE RE | id |\n 55 56 | 1 | +\n 95 97 | 1 | +\n-- definite: * --", "b")
+    assert rows(query, plan) == [(90, 100, 1, 1)]
 
 
 def test_a_correction_of_a_row_that_was_given_up_leaves_no_state_behind() -> None:

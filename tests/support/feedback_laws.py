@@ -359,8 +359,6 @@ def check_withdrawal(case: LawCase, data: DataObject) -> None:
     last = max(0, len(trial.fed) - 1)
     said = data.draw(st.integers(0, last))
     withdrawn = min(last, said + data.draw(st.integers(0, 2)))
-    if any(map(_moves_on, trial.fed[withdrawn:])):
-        return
     acts: dict[int, list[Act]] = {said: [("assume", pattern)]}
     acts.setdefault(withdrawn, []).append(("withdraw", 0))
     check_feedback(FeedbackTrial(trial, acts, thin=None))

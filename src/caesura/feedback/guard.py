@@ -144,6 +144,10 @@ class Guard:
         """Rows stopped."""
         self.until = MIN_TIME
         """The latest end of a row stopped."""
+        self.moving: tuple[int, int] | None = None
+        """After a withdrawal, while rows that were stopped may yet end later: before when they start, and the
+        latest end."""
+        self._ends_move = not known.fixed_ends
         self.active = False
         """Whether it stands for any pattern."""
         self.worth: Worth | None = None
@@ -168,6 +172,22 @@ class Guard:
             implied = cheap and all(above.held.covers(p) for p in self.held.patterns())
             self._behind = self._version, above._version, implied
         return self._behind[2]
+
+    def watch(self, cti: int = MIN_TIME) -> None:
+        """A withdrawal comes: the rows stopped so far are followed until none of them can end later."""
+        if self._ends_move and MIN_TIME < self.until >= cti:
+            self.moving = self.until, self.until
+
+    def follow(self, page: Page, rows: Mask | None = None) -> None:
+        """Takes note of how late rows end now that may have been stopped before a withdrawal."""
+        if self.moving is None or page.re_new is None:
+            return
+        before, until = self.moving
+        moved = (page.le < before) & (page.re_new > page.re)
+        later = page.re_new[moved if rows is None else moved & rows]
+        if len(later):
+            self.moving = before, max(until, int(later.max()))
+            self.until = max(self.until, int(later.max()))
 
     def mount(self, pattern: Pattern, why: str = "") -> bool:
         """Takes a feedback pattern; False if it stopped all that before."""
@@ -209,8 +229,8 @@ class Guard:
 
     @property
     def idle(self) -> bool:
-        """Whether it lets everything pass."""
-        return not self.active and not self.holds_rows
+        """Whether it lets everything pass, and follows no rows."""
+        return not self.active and not self.holds_rows and self.moving is None
 
     @property
     def holds_rows(self) -> bool:
@@ -257,6 +277,7 @@ class Guard:
         self.until = max(self.until, ends.item(ends.argmax()))  # a third of what max() takes
         if page.re_new is not None:
             self.until = max(self.until, int(page.re_new[mask].max()))
+            self.follow(page, mask)
         if self.why and (self.noted is None or not self.noted.full):
             self._note(page.filter(mask))
         return page.filter(~mask)
@@ -280,6 +301,8 @@ class Guard:
 
     def settle(self, promises: Promises) -> int:
         """Lets go of what definite punctuation covers; gives how many patterns went."""
+        if self.moving is not None and self.moving[1] < promises.cti:
+            self.moving = None
         if self.bag is not None and self.bag.rows.live:
             self.bag.settle(promises)
         if self.why and (self.bag is None or not self.bag.rows.live):  # else a retract may follow its insert
@@ -292,7 +315,8 @@ class Guard:
         """What it stands for and has counted."""
         why = {why: held.to_json() for why, held in self.why.items()}
         counted = {"hits": self.hits, "until": self.until, "required": self.required}
-        return {"held": self.held.to_json(), **counted, "why": why}
+        moving = {} if self.moving is None else {"moving": list(self.moving)}
+        return {"held": self.held.to_json(), **counted, "why": why, **moving}
 
     def snapshot(self) -> Chunks:
         """The rows kept, as chunks of what changed."""
@@ -305,6 +329,8 @@ class Guard:
         self._changed()
         self.hits, self.until = meta["hits"], meta["until"]
         self.required = meta.get("required", True)
+        if "moving" in meta:
+            self.moving = meta["moving"][0], meta["moving"][1]
         self.why = {why: Promises.from_json(held) for why, held in meta.get("why", {}).items()}
         mine = {name: data for name, data in chunks.items() if name.startswith(NOTED)}
         self.noted = NotedRows(self._schema, limit=MAX_NOTED_ROWS) if mine else None

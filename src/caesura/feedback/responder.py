@@ -132,7 +132,9 @@ class Responder:
             mounted = self._mount(guard, port, each, standing, "input")
             guard.required |= mounted and action.joint
             if action.purges and self.switches.exploit:
-                self._count("purged rows", self.operator.let_go(port, each))
+                gone = self.operator.let_go(port, each)
+                guard.until = max(guard.until, gone.until)
+                self._count("purged rows", gone.rows)
         if action.at_output:
             mounted = self._mount(self.guards.output, -1, action.pattern, standing, "output")
             self.guards.output.required |= mounted and action.joint
@@ -150,7 +152,9 @@ class Responder:
                 self._count("waiting to give up", 0 if again else 1)
             return False
         reply.items += given_up.items
-        self.suppression.purged = max(self.suppression.purged, given_up.until)
+        self.suppression.given_up.add(to_promise(pattern))
+        for guard in self.guards.blind:
+            guard.until = max(guard.until, given_up.until)
         self._count("purged rows", given_up.rows)
         for port, each in action.upstream:
             self._mount(self.guards.blind[port], port, each, standing, "input")
@@ -251,10 +255,15 @@ class Responder:
     def _forget(self) -> None:
         """Begins anew with what is assumed; rows that were stopped stay known."""
         self.guards.clear()
+        self.suppression.given_up = Promises()
         self.operator.watched.clear()
         self.pending = []
         self.sent.clear()
         self._reach = None
+
+    def watch(self) -> None:
+        """A withdrawal comes: follows the rows that were stopped until none of them can end later."""
+        self.guards.watch(self.operator.promises, self.given)
 
     def narrow(self) -> None:
         """Keeps back less of what was withdrawn, now that it is known how late the losses end."""
@@ -296,7 +305,7 @@ class Responder:
 
     def _unaffected(self, came: Pattern) -> bool:
         """Whether a punctuation can change nothing here: it is about other columns, or earlier times."""
-        if self.pending or self.guards.holds_rows:
+        if self.pending or self.guards.holds_rows or self.guards.moving:
             return False
         first, names = self._reached()
         others = [name for name, _ in came.items() if name != TIME]
@@ -307,7 +316,7 @@ class Responder:
 
     def _untouched(self) -> bool:
         """Whether all punctuation so far, which is about time alone, is about earlier times."""
-        if self.pending or self.guards.holds_rows:
+        if self.pending or self.guards.holds_rows or self.guards.moving:
             return False
         known = [self.given, *self.operator.promises]
         if any(promises.size for promises in known):
@@ -333,6 +342,8 @@ class Responder:
         self.agreement.settle(self.given)
         if self.crossed.size:
             drop_overtaken(self.crossed, self.given)
+        if self.suppression.given_up.size:
+            drop_overtaken(self.suppression.given_up, self.given)
         self._count("guards removed", dropped)
         if not self.pending:
             return None
@@ -366,9 +377,10 @@ class Responder:
             "pending": [[p.to_json(), standing] for p, standing in self.pending],
             "crossed": self.crossed.to_json(),
             "watched": [p.to_json() for p in self.operator.watched],
-            "purged": self.suppression.purged,
             "unbounded": [p.to_json() for p in self.suppression.unbounded],
             "lost": self.suppression.lost,
+            "moving": self.suppression.moving,
+            "given up": self.suppression.given_up.to_json(),
             "counted": self.operator.counters.feedback,
         }
 
@@ -382,6 +394,7 @@ class Responder:
         self.pending = [(Pattern.from_json(p), standing) for p, standing in meta["pending"]]
         self.crossed = Promises.from_json(meta["crossed"])
         self.operator.watched = [Pattern.from_json(p) for p in meta["watched"]]
-        self.suppression.purged, self.suppression.lost = meta["purged"], meta["lost"]
+        self.suppression.lost, self.suppression.moving = meta["lost"], meta.get("moving", False)
+        self.suppression.given_up = Promises.from_json(meta.get("given up", Promises().to_json()))
         self.suppression.unbounded = [Pattern.from_json(p) for p in meta["unbounded"]]
         self.operator.counters.feedback = dict(meta["counted"])

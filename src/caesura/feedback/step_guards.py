@@ -29,7 +29,9 @@ class StepGuards:
         self.output = Guard(node.schema, given)
         self.closing = Guard(node.schema, given)
         """What stays suppressed after a withdrawal, until punctuation closes it."""
-        self._keeping = [g for g in (*self.inputs, self.output, self.closing) if g.bag is not None]
+        self.unshown = Guard(node.schema, given, blind=True)
+        """Results among those of which nothing was shown: a step that has forgotten rows may retract such."""
+        self._all = (*self.inputs, *self.blind, self.output, self.closing)
 
     def weigh(self, at_inputs: Saving, at_output: Saving) -> None:
         """Lets guards that results do not depend on be weighed by what they save."""
@@ -39,7 +41,7 @@ class StepGuards:
 
     def can_rest(self, above: StepGuards | None) -> bool:
         """Whether every guard that stands may be left out, and does not pay."""
-        if self.closing.active or any(guard.active for guard in self.blind):
+        if self.closing.active or self.moving or any(guard.active for guard in self.blind):
             return False
         standing = [guard for guard in (*self.inputs, self.output) if guard.active]
         return all(guard.rests(None if above is None else above.output) for guard in standing)
@@ -55,7 +57,7 @@ class StepGuards:
         """All of them, under the names that they are saved by."""
         named = {f"input {i}": g for i, g in enumerate(self.inputs)}
         named |= {f"blind {i}": g for i, g in enumerate(self.blind)}
-        return {**named, "output": self.output, "closing": self.closing}
+        return {**named, "output": self.output, "closing": self.closing, "unshown": self.unshown}
 
     @property
     def before(self) -> tuple[Guard, ...]:
@@ -65,7 +67,12 @@ class StepGuards:
     @property
     def holds_rows(self) -> bool:
         """Whether any keeps rows that a retract may still name."""
-        return any(guard.holds_rows for guard in self._keeping)
+        return any(guard.holds_rows for guard in self._all)
+
+    @property
+    def moving(self) -> bool:
+        """Whether rows that were stopped before a withdrawal may yet end later."""
+        return any(guard.moving is not None for guard in self._all)
 
     @property
     def size(self) -> int:
@@ -81,8 +88,10 @@ class StepGuards:
         """The rows of a page that reach the step; what the step above keeps back is not looked for again."""
         if port >= len(self.inputs):
             return page
-        if self.blind[port].active:
-            page = self.blind[port].stop(page)
+        blind = self.blind[port]
+        if not blind.idle:
+            blind.follow(page)
+            page = blind.stop(page)
         guard = self.inputs[port]
         if not guard.active and guard.bag is None:
             return page
@@ -92,19 +101,28 @@ class StepGuards:
 
     def release(self, page: Page) -> Page:
         """The rows of a page that leave the step."""
-        return self.closing.stop(self.output.stop(page))
+        page = self.closing.stop(self.output.stop(page))
+        return self.unshown.stop(page) if self.unshown.active else page
 
     def clear(self) -> None:
         """Stops nothing more on account of what consumers assume."""
         for guard in (*self.before, self.output):
             guard.replace([])
 
+    def watch(self, promises: Sequence[Promises], given: Promises) -> None:
+        """A withdrawal comes: follows the rows stopped so far until none of them can end later."""
+        for guards in (self.inputs, self.blind):
+            for guard, known in zip(guards, promises, strict=False):
+                guard.watch(known.cti)
+        for guard in (self.output, self.closing):
+            guard.watch(given.cti)
+
     def settle(self, promises: Sequence[Promises], given: Promises) -> int:
         """Lets go of what punctuation covers, at the inputs and the output; gives how many patterns went."""
         dropped = 0
         for port, known in enumerate(promises[: len(self.inputs)]):
             dropped += self.inputs[port].settle(known) + self.blind[port].settle(known)
-        return dropped + self.output.settle(given) + self.closing.settle(given)
+        return dropped + sum(g.settle(given) for g in (self.output, self.closing, self.unshown))
 
     def held(self) -> Iterator[Pattern]:
         """All patterns that are mounted, with `time` for LE."""
@@ -138,4 +156,5 @@ class StepGuards:
 
     def restore(self, meta: Mapping[str, Any], chunks: Mapping[str, bytes]) -> None:
         for name, guard in self.named.items():
-            guard.restore(meta[name], under(f"{name}/", chunks))
+            if name in meta:
+                guard.restore(meta[name], under(f"{name}/", chunks))

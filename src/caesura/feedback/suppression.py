@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from caesura.feedback.guard import before
+from caesura.feedback.guard import before, to_promise
 from caesura.feedback.step_guards import StepGuards
 from caesura.plan import FeedbackRule
 from caesura.plan.feedback import as_definite
@@ -19,17 +19,19 @@ class Suppression:
 
     def __init__(self, guards: StepGuards, rules: Sequence[FeedbackRule]) -> None:
         self._guards, self._rules = guards, rules
-        self.purged = MIN_TIME
-        """The latest end of rows and results given up."""
         self.lost = MIN_TIME
         """The latest end of rows that steps above have lost, noted before a withdrawal."""
+        self.moving = False
+        """Whether those may yet end later."""
+        self.given_up = Promises()
+        """Results that were given up, of which nothing is shown any more."""
         self.unbounded: list[Pattern] = []
         """What was withdrawn before it was known how late the losses end."""
 
     @property
     def _gone(self) -> int:
         """The latest end of input rows that were stopped here, lost above, or given up with their group."""
-        return max(self.lost, self._guards.lost_until, self.purged)
+        return max(self.lost, self._guards.lost_until)
 
     @property
     def lost_out(self) -> int:
@@ -42,6 +44,9 @@ class Suppression:
 
     def suppress(self, pattern: Pattern, given: Promises) -> None:
         """Keeps back what lost something of results that were given up whole and match."""
+        self._suppress(pattern, given, unshown=self.given_up.covers(to_promise(pattern)))
+
+    def _suppress(self, pattern: Pattern, given: Promises, *, unshown: bool) -> None:
         groups = [rule for rule in self._rules if rule.means == "groups"]
         if not any(rule.up(pattern) is not None for rule in groups):
             return
@@ -53,10 +58,12 @@ class Suppression:
         pattern = before(pattern, until)
         if not pattern.is_empty and not given.covers(as_definite(pattern)):
             self._guards.closing.mount(pattern)
+            if unshown:
+                self._guards.unshown.mount(pattern)
 
     def _affected(self, rule: FeedbackRule) -> int:
         """The time before which a result starts that a lost row could have changed."""
-        until = self._gone
+        until = INFINITY if self.moving or self._guards.moving else self._gone
         for port in rule.ports:
             if port is not None and until > MIN_TIME:
                 until = max(until, port.lifetimes.affected(until))
@@ -70,6 +77,9 @@ class Suppression:
         for pattern in waiting:
             others = [p for p in held if not pattern.covers(p)]
             if len(others) < len(held):
+                unshown = self._guards.unshown
+                known = unshown.held.covers(to_promise(pattern))
                 closing.replace(others)
-                self.suppress(pattern, given)
+                unshown.replace([p for p in unshown.patterns if not pattern.covers(p)])
+                self._suppress(pattern, given, unshown=known)
                 held = closing.patterns

@@ -40,6 +40,7 @@ from caesura.ops.refused import Refused
 from caesura.plan import (
     Counters,
     FeedbackRule,
+    GivenUp,
     Holding,
     Need,
     Node,
@@ -49,7 +50,7 @@ from caesura.plan import (
     row_rule,
     shown,
 )
-from caesura.punctuation import INFINITY, Pattern, Promises, lt
+from caesura.punctuation import INFINITY, MIN_TIME, Pattern, Promises, lt
 
 Per = Literal["item", "epoch"]
 STRUCK = "struck"
@@ -291,10 +292,11 @@ class Imputing(Operator):
         """A claim answers for rows that wait too, so they are filled whatever the budget is."""
         return [*self._work(None), *self._pay()]
 
-    def let_go(self, port: int, pattern: Pattern) -> int:
+    def let_go(self, port: int, pattern: Pattern) -> GivenUp:
         """Strikes rows that will be ignored from the list."""
         live = np.flatnonzero(self.waiting.alive)
         struck = live[pattern.matches(self._columns(live))]
+        until = int(self.waiting.get("re")[struck].max(initial=MIN_TIME))
         if len(struck):
             le, re = (self.waiting.get(name)[struck] for name in ("le", "re"))
             reason = f"waited to be filled when feedback came: assumed {pattern}"
@@ -303,7 +305,7 @@ class Imputing(Operator):
         self.waiting.kill(struck)
         if self.waiting.wasteful:
             self.waiting.compact()
-        return len(struck)
+        return GivenUp([], until, len(struck))
 
     def prefer(self, patterns: list[Pattern]) -> None:
         self._wanted = [p for p in patterns if self.node.value not in p]

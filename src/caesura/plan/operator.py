@@ -22,7 +22,7 @@ from caesura.events.paging import StatePages
 from caesura.events.rows import RowState
 from caesura.plan.ring import Ring
 from caesura.plan.tally import Tallies
-from caesura.punctuation import Alignment, Intent, Pattern, Promises, Punctuation
+from caesura.punctuation import MIN_TIME, Alignment, Intent, Pattern, Promises, Punctuation
 
 Up = tuple[int, Punctuation]
 """A message for the operator behind an input port."""
@@ -166,9 +166,9 @@ class Operator:
         """
         return None
 
-    def let_go(self, port: int, pattern: Pattern) -> int:
-        """Lets go of an input's rows that match and have nothing to correct; gives how many went."""
-        return 0
+    def let_go(self, port: int, pattern: Pattern) -> GivenUp:
+        """Lets go of an input's rows that match and have nothing to correct."""
+        return GivenUp([], MIN_TIME)
 
     def prefer(self, patterns: list[Pattern]) -> None:
         """Rows that match are wanted first, of what waits here; takes the place of the patterns before."""

@@ -319,9 +319,10 @@ class JoinOperator(AlignedOperator):
             bound = self._settled(side, mine.rows.payload.take(mine.sent.get("row")[live]))
             mine.sent.kill(live[mine.sent.get("re")[live] < bound])
 
-    def let_go(self, port: int, pattern: Pattern) -> int:
+    def let_go(self, port: int, pattern: Pattern) -> GivenUp:
         """Lets go of a side's rows that match; on insert-only input what they made is final."""
-        return self._dropped(port, self._matching(port, pattern))
+        found = self._matching(port, pattern)
+        return GivenUp([], self._latest_end(port, found), self._dropped(port, found))
 
     def give_up(self, pattern: Pattern) -> GivenUp | None:
         """Lets go of keys, once no row of theirs is held that may still be cut anew."""
@@ -332,10 +333,11 @@ class JoinOperator(AlignedOperator):
             found.append(self._matching(port, own))
         if any(len(rows) for rows, side in zip(found, self.sides, strict=True) if side.preserved):
             return None
-        ends = [
-            self.sides[port].rows.get("re")[rows].max(initial=MIN_TIME) for port, rows in enumerate(found)
-        ]
-        return GivenUp([], int(max(ends)), sum(self._dropped(port, rows) for port, rows in enumerate(found)))
+        until = max(self._latest_end(port, rows) for port, rows in enumerate(found))
+        return GivenUp([], until, sum(self._dropped(port, rows) for port, rows in enumerate(found)))
+
+    def _latest_end(self, port: int, rows: I64) -> int:
+        return int(self.sides[port].rows.get("re")[rows].max(initial=MIN_TIME))
 
     def _matching(self, port: int, pattern: Pattern) -> I64:
         self._file(port, self._waiting[port].all())

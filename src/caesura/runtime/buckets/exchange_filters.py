@@ -36,6 +36,7 @@ class ExchangeFilter:
         if message.noted(WITHDRAWN):
             if pattern in self.standing:
                 self.standing.remove(pattern)
+            self.guard.watch()
             self.guard.replace([*self.standing])
             return
         if standing:
@@ -46,6 +47,7 @@ class ExchangeFilter:
     def start_over(self) -> None:
         """Filters nothing more."""
         self.standing.clear()
+        self.guard.watch()
         self.guard.replace([])
 
     def to_json(self) -> list[Any]:
@@ -76,6 +78,11 @@ class ExchangeFilters:
     def lost_until(self, label: str, bucket: int) -> int:
         """The latest end of a row that was kept from a bucket."""
         return self.filters[label][bucket].guard.until
+
+    @property
+    def moving(self) -> bool:
+        """Whether rows that were kept from a bucket before a withdrawal may yet end later."""
+        return any(each.guard.moving is not None for _, each in self._all())
 
     def settle(self, label: str, given: Promises) -> None:
         """Lets filters go that punctuation covers."""

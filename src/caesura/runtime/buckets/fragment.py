@@ -87,7 +87,7 @@ class Fragment:
                 self.rounds.arrive(label[len(LOOP) :], mine)
             else:
                 self._align(label, alignment, mine)
-        due = self.feedback.losses.settle()
+        due = self.feedback.losses.settle(moving=self.feedback.filters.moving)
         self.query.run()
         self.feedback.repeat_demands()
         self.rounds.end()

@@ -1,9 +1,10 @@
 """After a withdrawal: how late the rows end that earlier stages have lost to the feedback.
 
 A step keeps back results that may lack something. What was left out in front of an exchange it cannot know,
-so at first it keeps back everything that was assumed. The stage that gets the withdrawal answers, with its
-next packets, how late the rows end that it has left out; from then on only results that start before are
-kept back. A stage that has to ask further up answers when it is answered.
+so at first it keeps back everything that was assumed. The stage that gets the withdrawal answers how late
+the rows end that it has left out, with its next packets or once none of them can end later any more; from
+then on only results that start before are kept back. A stage that has to ask further up answers when it is
+answered.
 
 Law: a result that any lost row could have changed is kept back; one that starts later comes.
 """
@@ -14,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 from caesura.events.chunks import Chunks, SavedJson
 from caesura.punctuation import INFINITY, MIN_TIME
-from caesura.runtime.feedback.losses import note_losses
+from caesura.runtime.feedback.losses import spread
 from caesura.runtime.graph.cell import Cell
 
 
@@ -51,9 +52,14 @@ class Losses:
         if label in self.answers:
             self.answers[label][origin] = until
 
-    def settle(self) -> dict[str, int]:
-        """Once all have answered: keeps back less here, and gives the answers that this stage owes."""
+    def settle(self, *, moving: bool) -> dict[str, int]:
+        """Once all have answered: keeps back less here, and gives the answers that this stage owes.
+
+        Not while rows that it left out are ``moving``, so that they may yet end later.
+        """
         if not (self.owed or self.answers) or any(len(a) < self.buckets for a in self.answers.values()):
+            return {}
+        if moving or any(cell.responder is not None and cell.responder.guards.moving for cell in self._cells):
             return {}
         known = {label: max(a.values()) for label, a in self.answers.items()}
         lost = self._bounded(known)
@@ -72,7 +78,7 @@ class Losses:
             above = self._arrivals[label].responder
             if above is not None:
                 above.suppression.lost = until
-        lost = note_losses(self._cells)
+        lost = spread(self._cells)
         for responder, was in zip(responders, before, strict=True):
             responder.narrow()
             responder.suppression.lost = was

@@ -246,10 +246,15 @@ class StepFeedback:
 
     def settle(self, came: Pattern | None = None) -> None:
         """Lets go of feedback that punctuation has overtaken."""
-        if self.cell.responder is not None:
-            reply = self.cell.responder.settle(came)
-            if reply is not None:
-                self.respond(reply)
+        responder = self.cell.responder
+        if responder is None:
+            return
+        followed = responder.guards.moving
+        reply = responder.settle(came)
+        if reply is not None:
+            self.respond(reply)
+        if followed and not responder.guards.moving:
+            self.mailbox.settled()
 
     def measure(self) -> None:
         """Writes what was counted of feedback into the counters of the steps."""

@@ -11,20 +11,39 @@ if TYPE_CHECKING:
     from caesura.runtime.graph.cell import Cell
 
 
-def note_losses(cells: Sequence[Cell]) -> dict[str, int]:
-    """Lets every step know how late the rows end that steps above it have lost; nothing may be queued.
+def note_losses(cells: Sequence[Cell]) -> None:
+    """Before a withdrawal: lets every step know how late the rows end that steps above it have lost.
 
-    Gives by fingerprint how late the output ends that each step has lost.
+    Nothing may be queued. Rows that may yet end later are followed from now on.
     """
+    for cell in cells:
+        if cell.responder is not None:
+            cell.feedback.wake()
+            cell.responder.watch()
+    spread(cells)
+
+
+def narrow(cells: Sequence[Cell]) -> None:
+    """Once no lost row can end later any more: keeps back less."""
+    spread(cells)
+    for cell in cells:
+        if cell.responder is not None:
+            cell.responder.narrow()
+
+
+def spread(cells: Sequence[Cell]) -> dict[str, int]:
+    """Tells every step what those above it have lost; gives by fingerprint how late its lost output ends."""
     lost: dict[str, int] = {}
+    moving: dict[str, bool] = {}
     for cell in sorted(cells, key=lambda c: c.depth):
-        above = max((lost.get(child.fingerprint, MIN_TIME) for child in cell.node.inputs), default=MIN_TIME)
-        if cell.responder is None:
-            lost[cell.node.fingerprint] = above
-            continue
-        suppression = cell.responder.suppression
-        suppression.lost = max(suppression.lost, above)
-        lost[cell.node.fingerprint] = suppression.lost_out
+        above = [child.fingerprint for child in cell.node.inputs]
+        until = max((lost.get(step, MIN_TIME) for step in above), default=MIN_TIME)
+        moves = any(moving.get(step, False) for step in above)
+        if cell.responder is not None:
+            suppression = cell.responder.suppression
+            suppression.lost, suppression.moving = max(suppression.lost, until), moves
+            until, moves = suppression.lost_out, moves or cell.responder.guards.moving
+        lost[cell.node.fingerprint], moving[cell.node.fingerprint] = until, moves
     return lost
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from caesura.events.page import Page
 from caesura.feedback.messages import WITHDRAWN, can_wait
 from caesura.punctuation import Intent, Pattern, Punctuation
-from caesura.runtime.feedback.losses import note_losses
+from caesura.runtime.feedback.losses import narrow, note_losses
 
 if TYPE_CHECKING:
     from caesura.runtime.graph.cell import Cell
@@ -38,6 +38,8 @@ class Mailbox:
         """Whether nothing may wait: claims name what feedback each item was worked under."""
         self.closed = False
         """Whether feedback is dropped; a run without it shows what it changes."""
+        self._narrows = False
+        """Whether rows that were lost before a withdrawal have got their last ends."""
         self.demands: dict[Cell, list[Pattern]] = {}
         """What is wanted now, by step."""
         self._messages: dict[Edge, list[Punctuation]] = {}
@@ -83,6 +85,10 @@ class Mailbox:
         """Takes note that a step is to give what it has now."""
         self.demands.setdefault(cell, []).append(pattern)
 
+    def settled(self) -> None:
+        """Takes note that the rows which a step has lost before a withdrawal can end no later any more."""
+        self.waiting = self.urgent = self._narrows = True
+
     def take(self, edge: Edge) -> list[Punctuation]:
         """The messages at an edge, which are delivered herewith."""
         return self._messages.pop(edge, [])
@@ -92,6 +98,9 @@ class Mailbox:
         pages, self._pages = self._pages, {}
         for cell, some in pages.items():
             cell.feedback.send_for(some)
+        if self._narrows:
+            self._narrows = False
+            narrow(cells)
         if self._withdraws():
             note_losses(cells)
         if self._climbing():
