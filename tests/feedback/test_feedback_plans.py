@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -77,11 +78,11 @@ def drawn(seed: int, a: Node, b: Node) -> tuple[list[Stream], list[str]]:
     return pool, names
 
 
-def undisturbed(build: Callable[..., Node]) -> Callable[..., Rows]:
+def undisturbed(build: Callable[..., Node], spec: InputSpec = SPEC) -> Callable[..., Rows]:
     """What the plan gives when nobody says anything: what is wanted, for this law."""
 
     def oracle(*histories: Rows, **_: Any) -> Rows:
-        inputs = [Input(label=label, payload=SPEC.schema, known=SPEC.known) for label in LABELS[:2]]
+        inputs = [Input(label=label, payload=spec.schema, known=spec.known) for label in LABELS[:2]]
         node = build(*inputs)
         query = Query({"out": node})
         for label, rows in zip(LABELS, histories, strict=False):
@@ -105,16 +106,40 @@ def test_law_6_holds_on_drawn_plans(seed: int, data: st.DataObject) -> None:
     check_feedback_laws(case, data)
 
 
-@OPEN
-@given(st.integers(0, 1 << 30), st.data())
-def test_what_drawn_plans_give_up_and_is_wanted_again_makes_nothing_up(
-    seed: int, data: st.DataObject
-) -> None:
-    def build(a: Node, b: Node) -> Node:
-        return drawn(seed, a, b)[0][-1].node
+SPECS = pytest.mark.parametrize("spec", [SPEC, replace(SPEC, insert_only=True)], ids=("corrected", "inserts"))
 
-    case = LawCase(f"plan {seed}", build=build, oracle=undisturbed(build), inputs=(SPEC, SPEC))
-    check_withdrawal(case, data)
+
+@SPECS
+def test_what_drawn_plans_give_up_and_is_wanted_again_makes_nothing_up(spec: InputSpec) -> None:
+    check_withdrawals(spec, lambda seed, a, b: drawn(seed, a, b)[0][-1].node)
+
+
+@SPECS
+@pytest.mark.parametrize("name", ("union", "join", "left", "semi", "difference", "snapshot", "points"))
+def test_what_windows_lack_of_the_rows_of_a_step_before_they_do_not_make_up(
+    name: str, spec: InputSpec
+) -> None:
+    def build(_seed: int, a: Node, b: Node) -> Node:
+        rows = STEPS[name](Stream(a), Stream(b))
+        both = rows if name in TWO else rows.union(Stream(b))
+        return both.group_by("id").hopping(4, every=4).agg(v=cz.count()).node
+
+    check_withdrawals(spec, build)
+
+
+def check_withdrawals(spec: InputSpec, plan: Callable[[int, Node, Node], Node]) -> None:
+    """The law on what is given up and wanted again, on plans that are drawn by a number."""
+
+    @OPEN
+    @given(st.integers(0, 1 << 30), st.data())
+    def holds(seed: int, data: st.DataObject) -> None:
+        def build(a: Node, b: Node) -> Node:
+            return plan(seed, a, b)
+
+        case = LawCase(f"plan {seed}", build=build, oracle=undisturbed(build, spec), inputs=(spec, spec))
+        check_withdrawal(case, data)
+
+    holds()
 
 
 @OPEN

@@ -32,6 +32,9 @@ class StepGuards:
         self.unshown = Guard(node.schema, given, blind=True)
         """Results among those of which nothing was shown: a step that has forgotten rows may retract such."""
         self._all = (*self.inputs, *self.blind, self.output, self.closing)
+        self._keeping = [guard for guard in self._all if guard.bag is not None]
+        self.moving = False
+        """Whether rows that were stopped before a withdrawal may yet end later."""
 
     def weigh(self, at_inputs: Saving, at_output: Saving) -> None:
         """Lets guards that results do not depend on be weighed by what they save."""
@@ -67,12 +70,10 @@ class StepGuards:
     @property
     def holds_rows(self) -> bool:
         """Whether any keeps rows that a retract may still name."""
-        return any(guard.holds_rows for guard in self._all)
+        return any(guard.holds_rows for guard in self._keeping)
 
-    @property
-    def moving(self) -> bool:
-        """Whether rows that were stopped before a withdrawal may yet end later."""
-        return any(guard.moving is not None for guard in self._all)
+    def _look(self) -> None:
+        self.moving = any(guard.moving is not None for guard in self._all)
 
     @property
     def size(self) -> int:
@@ -89,8 +90,9 @@ class StepGuards:
         if port >= len(self.inputs):
             return page
         blind = self.blind[port]
-        if not blind.idle:
+        if self.moving:
             blind.follow(page)
+        if blind.active:
             page = blind.stop(page)
         guard = self.inputs[port]
         if not guard.active and guard.bag is None:
@@ -116,13 +118,19 @@ class StepGuards:
                 guard.watch(known.cti)
         for guard in (self.output, self.closing):
             guard.watch(given.cti)
+        self._look()
 
     def settle(self, promises: Sequence[Promises], given: Promises) -> int:
         """Lets go of what punctuation covers, at the inputs and the output; gives how many patterns went."""
         dropped = 0
         for port, known in enumerate(promises[: len(self.inputs)]):
             dropped += self.inputs[port].settle(known) + self.blind[port].settle(known)
-        return dropped + sum(g.settle(given) for g in (self.output, self.closing, self.unshown))
+        dropped += self.output.settle(given) + self.closing.settle(given)
+        if self.unshown.active:
+            dropped += self.unshown.settle(given)
+        if self.moving:
+            self._look()
+        return dropped
 
     def held(self) -> Iterator[Pattern]:
         """All patterns that are mounted, with `time` for LE."""
@@ -158,3 +166,4 @@ class StepGuards:
         for name, guard in self.named.items():
             if name in meta:
                 guard.restore(meta[name], under(f"{name}/", chunks))
+        self._look()
