@@ -175,7 +175,7 @@ class Guard:
 
     def watch(self, cti: int = MIN_TIME) -> None:
         """A withdrawal comes: the rows stopped so far are followed until none of them can end later."""
-        if self._ends_move and MIN_TIME < self.until >= cti:
+        if self._ends_move and MIN_TIME < self.until < INFINITY and self.until >= cti:
             self.moving = self.until, self.until
 
     def follow(self, page: Page, rows: Mask | None = None) -> None:
@@ -301,7 +301,7 @@ class Guard:
 
     def settle(self, promises: Promises) -> int:
         """Lets go of what definite punctuation covers; gives how many patterns went."""
-        if self.moving is not None and self.moving[1] < promises.cti:
+        if self.moving is not None and (self.moving[1] < promises.cti or self.moving[1] == INFINITY):
             self.moving = None
         if self.bag is not None and self.bag.rows.live:
             self.bag.settle(promises)

@@ -395,6 +395,8 @@ class Responder:
         self.crossed = Promises.from_json(meta["crossed"])
         self.operator.watched = [Pattern.from_json(p) for p in meta["watched"]]
         self.suppression.lost, self.suppression.moving = meta["lost"], meta.get("moving", False)
+        for guard in self.guards.blind:
+            guard.until = max(guard.until, meta.get("purged", guard.until))  # older checkpoints
         self.suppression.given_up = Promises.from_json(meta.get("given up", Promises().to_json()))
         self.suppression.unbounded = [Pattern.from_json(p) for p in meta["unbounded"]]
         self.operator.counters.feedback = dict(meta["counted"])

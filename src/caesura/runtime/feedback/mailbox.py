@@ -108,7 +108,7 @@ class Mailbox:
                 for number, edge in enumerate(cell.outputs):
                     if edge in self._messages:
                         cell.feedback.deliver(edge, f"edge {number}", self.take(edge))
-        self.waiting = self.urgent = self._climbing()
+        self.waiting = self.urgent = self._narrows or self._climbing()
 
     def _climbing(self) -> bool:
         return any(edge.source is not None for edge in self._messages)
