@@ -287,12 +287,6 @@ def _endless(fed: tuple[int, Item]) -> bool:
     return isinstance(fed[1], Page) and bool((fed[1].re == INFINITY).any())
 
 
-def _moves_on(fed: tuple[int, Item]) -> bool:
-    """Whether an item has rows whose ends come to lie later."""
-    page = fed[1]
-    return isinstance(page, Page) and page.re_new is not None and bool((page.re_new > page.re).any())
-
-
 def _left(item: Item, pattern: Pattern | None) -> Item:
     """An item without the rows that match."""
     if not isinstance(item, Page) or pattern is None:
@@ -347,11 +341,7 @@ def by_group(node: Node) -> list[str]:
 
 
 def check_withdrawal(case: LawCase, data: DataObject) -> None:
-    """What was given up and is wanted again, soon or later, makes nothing up: the law on such feedback.
-
-    Not where ends move on behind the withdrawal: a row that was stopped may then reach results that nobody
-    knew it would, see the limits in the documentation of feedback.
-    """
+    """What was given up and is wanted again, soon or later, makes nothing up: the law on such feedback."""
     trial = draw_trial(case, data)
     named = [f.name for f in trial.plan.schema if _can_be_named(f.type)]
     name = data.draw(st.sampled_from(by_group(trial.plan) or named))
@@ -361,6 +351,8 @@ def check_withdrawal(case: LawCase, data: DataObject) -> None:
     withdrawn = min(last, said + data.draw(st.integers(0, 2)))
     acts: dict[int, list[Act]] = {said: [("assume", pattern)]}
     acts.setdefault(withdrawn, []).append(("withdraw", 0))
+    for again in data.draw(st.lists(st.integers(said, last), max_size=1)):
+        acts.setdefault(again, []).append(("restart", 0))
     check_feedback(FeedbackTrial(trial, acts, thin=None))
 
 
