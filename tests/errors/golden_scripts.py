@@ -105,7 +105,8 @@ def said(golden: Golden) -> str:
     """What the script says: its diagnostic, or what it shows."""
     names: dict[str, Any] = {"cz": cz, "col": cz.col, "late": late, "file": file, "folder": os.mkdir}
     names |= {"caesura": caesura, "kafka": kafka, "shown": None, "__name__": "flow"}
-    with TemporaryDirectory() as here, chdir(here):
+    # A query that a script leaves open may renew its lease while the folder goes.
+    with TemporaryDirectory(ignore_cleanup_errors=True) as here, chdir(here):
         try:
             exec(compile(golden.script, "flow.py", "exec", dont_inherit=True), names)
             text = str(names["shown"])
