@@ -72,7 +72,7 @@ class StepGuards:
         """Whether any keeps rows that a retract may still name."""
         return any(guard.holds_rows for guard in self._keeping)
 
-    def _look(self) -> None:
+    def _note_moving(self) -> None:
         self.moving = any(guard.moving is not None for guard in self._all)
 
     @property
@@ -118,7 +118,7 @@ class StepGuards:
                 guard.watch(known.cti)
         for guard in (self.output, self.closing):
             guard.watch(given.cti)
-        self._look()
+        self._note_moving()
 
     def settle(self, promises: Sequence[Promises], given: Promises) -> int:
         """Lets go of what punctuation covers, at the inputs and the output; gives how many patterns went."""
@@ -129,7 +129,7 @@ class StepGuards:
         if self.unshown.active:
             dropped += self.unshown.settle(given)
         if self.moving:
-            self._look()
+            self._note_moving()
         return dropped
 
     def held(self) -> Iterator[Pattern]:
@@ -166,4 +166,4 @@ class StepGuards:
         for name, guard in self.named.items():
             if name in meta:
                 guard.restore(meta[name], under(f"{name}/", chunks))
-        self._look()
+        self._note_moving()

@@ -15,6 +15,7 @@ from caesura.errors import CaesuraError, PatternError, StreamError, closest
 from caesura.events.chunks import Chunks, SavedJson
 from caesura.feedback.messages import assumed
 from caesura.feedback.predicates import Meant, patterns_of
+from caesura.misuse import shown
 from caesura.plan import here
 from caesura.plan.feedback import as_definite, check_feedback
 from caesura.punctuation import Intent, Pattern, Punctuation
@@ -76,7 +77,7 @@ class ConsumerFeedback:
 
     def withdraw(self, which: StandingFeedback | int) -> None:
         """Takes feedback back; what has lost something stays suppressed until it closes."""
-        number = which if isinstance(which, int) else which.number
+        number = number_of(which)
         given = self._standing.get(number)
         if given is None:
             raise not_standing(number, self._standing)
@@ -158,6 +159,18 @@ def no_such_output(output: str) -> str:
 def still_suppressed(step: str, what: str) -> str:
     """A line of the list of what stands."""
     return f"still suppressed at '{step}': {what}"
+
+
+def number_of(which: StandingFeedback | int) -> int:
+    """The number of what is to be withdrawn."""
+    if isinstance(which, StandingFeedback):
+        return which.number
+    if isinstance(which, int):
+        return which
+    raise StreamError(
+        f"withdraw() takes what assume() or desire() gave, or its number, and got {shown(which)}.",
+        remedy="Keep it: told = query.assume(...), then query.withdraw(told). feedback() lists the numbers.",
+    ).at("withdraw", here())
 
 
 def not_standing(number: int, standing: Iterable[int]) -> CaesuraError:

@@ -21,6 +21,7 @@ from caesura.runtime.feedback.consumer import (
     fits,
     no_such_output,
     not_standing,
+    number_of,
     still_suppressed,
 )
 from caesura.runtime.packets.packet import Packet
@@ -119,7 +120,7 @@ class CheckpointFeedback:
 
     def withdraw(self, which: StandingFeedback | int) -> None:
         """Takes something back; what has lost rows by it stays suppressed until it closes."""
-        number = which if isinstance(which, int) else which.number
+        number = number_of(which)
         self._check("withdraw")
         with self._log.alone():
 
