@@ -30,6 +30,7 @@ class DeltaLog(LakeTable):
     def __init__(self, place: Place) -> None:
         self.place = place.absolute()
         self._times: dict[int, int] = {}
+        (self._log / "_last_checkpoint").exists()  # a store that does not answer says so here, in our words
         opened = self._opened()
         meta = opened.metadata()
         if meta.configuration.get("delta.columnMapping.mode", "none") != "none":
@@ -82,8 +83,12 @@ class DeltaLog(LakeTable):
                 return str(action["commitInfo"].get("operation", "an unnamed operation"))
         return "an unnamed operation"
 
+    @property
+    def _log(self) -> Place:
+        return self.place / "_delta_log"
+
     def _file(self, version: int) -> Place:
-        return self.place / "_delta_log" / f"{version:020d}.json"
+        return self._log / f"{version:020d}.json"
 
     def all_files(self, version: int) -> list[TableFile]:
         opened = self._opened(version)
