@@ -195,6 +195,7 @@ def windows(a: Stream, only: Stream) -> Iterator[Stream]:
     """Windows of every kind, over lists of members and without."""
     yield a.group_by("id").snapshot().agg(**MADE, wide=cz.sum("k"))
     yield a.snapshot().agg(mid=cz.median("v"))
+    yield a.snapshot().agg(n=cz.count())
     yield a.group_by("id").hopping(6, every=4).agg(n=spread("v"))
     yield only.group_by("id").hopping(6, every=4).agg(n=spread("v"))
     yield only.group_by("id").hopping(6, every=2).agg(n=Kept("v"))

@@ -241,6 +241,9 @@ FLOAT_PICKS = {name: which for name, which in {**PICKS, **SPREAD}.items() if nam
 built_in("snapshot", FLOATS, FLOAT_PICKS, name="-float-picks")
 built_in("snapshot", INTS, {"n": ("count", None)}, name="-counts")
 built_in("snapshot", INTS, {"n": ("count", None)}, name="-counts", group=(), stamp="point_at_end")
+for name, group in (("-inserts", ("id",)), ("-inserts of all", ())):
+    only_come = replace(INTS, insert_only=True)
+    built_in("snapshot", only_come, {"n": ("count", None)}, name=f"-counts{name}", group=group)
 built_in("snapshot", NAMES, {"n": ("count", None), "low": ("min", "v")}, name="-texts")
 for each in ("grid", "snapshot", "start3", "end2", "session"):
     built_in(each, replace(FLOATS, insert_only=True), {**BASIC, "high": ("max", "v")}, name="-inserts")
@@ -318,7 +321,7 @@ def bucketed(rows: Any, attr: str, size: int, slide: int, origin: int) -> Any:
         for le, re, p in rows
         for at in [le if attr == "LE" else p[attr]]
         if at is not None
-        for w in range(-30, 40)
+        for w in range((at - origin - size) // slide, (at - origin) // slide + 1)
         if origin + w * slide <= at < origin + w * slide + size
     ]
 

@@ -267,14 +267,20 @@ class Ordered:
         return owner, rows
 
 
+@kernel
+def in_order(group: I64, time: I64) -> bool:
+    """Whether rows come by (group, time)."""
+    for i in range(1, len(group)):
+        if group[i] < group[i - 1] or (group[i] == group[i - 1] and time[i] < time[i - 1]):
+            return False
+    return True
+
+
 def sorting(group: I64, time: I64) -> I64 | None:
     """The places of (group, time) in order; None where they are in order already."""
-    if len(group) < 2:
+    if len(group) < 2 or in_order(group, time):
         return None
-    same = group[1:] == group[:-1]
-    if (np.where(same, time[1:] >= time[:-1], group[1:] > group[:-1])).all():
-        return None
-    if same.all():
+    if group[0] == group[-1] and (group == group[0]).all():
         return np.argsort(time)
     low, high = int(time.min()), int(time.max(where=time != INFINITY, initial=MIN_TIME))
     span = high - low + 2

@@ -13,11 +13,20 @@ from caesura.events.delta import Deltas
 from caesura.events.identity import Secret, identity
 from caesura.events.page import take_rows
 from caesura.events.rows import RowState
-from caesura.kernels.hashing import I64, U64, mixed
+from caesura.kernels import kernel
+from caesura.kernels.hashing import I64, U64, Mask, mixed
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights, distinct
 from caesura.ops.ordered import Ordered
 from caesura.punctuation import Pattern
+
+
+@kernel
+def first_rows(alive: Mask, group: I64, first: I64) -> None:
+    """The first live row of each group, where there is one."""
+    for i in range(len(alive)):
+        if alive[i] and first[group[i]] < 0:
+            first[group[i]] = i
 
 
 class WindowEvents:
@@ -107,11 +116,16 @@ class WindowEvents:
 
     def live_groups(self) -> tuple[I64, I64]:
         """The numbers of the groups that have live rows, and a row of each."""
-        live = np.flatnonzero(self.rows.alive)[::-1]
         first = np.full(self.groups.count, -1, np.int64)
-        first[self.group.view[live]] = live
+        first_rows(self.rows.alive, self.group.view, first)
         groups = np.flatnonzero(first >= 0)
         return groups, first[groups]
+
+    def placed(self, groups: I64) -> tuple[Mask, I64, I64, I64, I64]:
+        """All rows for a loop: which live, their groups, where each group lies among some (or -1), LE, RE."""
+        where = np.full(self.groups.count, -1, np.int64)
+        where[groups] = np.arange(len(groups))
+        return self.rows.alive, self.group.view, where, self.rows.get("le"), self.rows.get("re")
 
     def matching(self, own: Pattern, times: Pattern, names: Sequence[str]) -> I64:
         """The live rows with such keys and values, by their names in order, and such lifetimes."""

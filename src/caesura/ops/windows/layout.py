@@ -42,6 +42,45 @@ def lay_snapshots(region: I64, time: I64, o_region: I64, o_start: I64, o_end: I6
 
 
 @kernel
+def next_points(alive: Mask, group: I64, where: I64, le: I64, re: I64, last: I64, out: I64) -> None:
+    """Lowers ``out`` to the first end point of a live row behind ``last``, per region."""
+    for i in range(len(alive)):
+        g = where[group[i]]
+        if alive[i] and g >= 0:
+            if last[g] < le[i] < out[g]:
+                out[g] = le[i]
+            elif last[g] < re[i] < out[g]:
+                out[g] = re[i]
+
+
+@kernel
+def points_before(alive: Mask, group: I64, where: I64, le: I64, re: I64, first: I64, out: I64) -> None:
+    """Raises ``out`` to the last end point of a live row before ``first``, per region."""
+    for i in range(len(alive)):
+        g = where[group[i]]
+        if alive[i] and g >= 0:
+            if out[g] < re[i] < first[g]:
+                out[g] = re[i]
+            elif out[g] < le[i] < first[g]:
+                out[g] = le[i]
+
+
+@kernel
+def overlapping_rows(
+    alive: Mask, group: I64, where: I64, le: I64, re: I64, lo: I64, hi: I64, owner: I64, row: I64
+) -> int:
+    """(region, row) of the live rows that start at ``hi`` or before and end at ``lo`` or after."""
+    n = 0
+    for i in range(len(alive)):
+        g = where[group[i]]
+        if alive[i] and g >= 0 and le[i] <= hi[g] and re[i] >= lo[g]:
+            owner[n] = g
+            row[n] = i
+            n += 1
+    return n
+
+
+@kernel
 def lay_counts(
     region: I64, time: I64, n: int, lo: I64, hi: I64, o_region: I64, o_start: I64, o_end: I64
 ) -> int:

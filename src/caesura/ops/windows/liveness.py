@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from caesura.kernels.hashing import I64
+from caesura.kernels import kernel
+from caesura.kernels.hashing import I64, Mask
 from caesura.kernels.ticks import later
 from caesura.ops.windows.events import WindowEvents
 from caesura.ops.windows.frames import Count, Frame, Grid, Session, Snapshot
@@ -47,6 +48,9 @@ def holds(frame: Frame, events: WindowEvents, groups: I64, c: I64, *, reads_ends
     start, end = to_come(frame, c)
     if isinstance(frame, Grid) and not reads_ends:
         return start, end
+    if isinstance(frame, Snapshot):
+        hold_snapshots(*events.placed(groups), c, reads_ends, start, end)
+        return start, end
     rows = events.rows
     live = np.flatnonzero(rows.alive)
     owner = np.searchsorted(groups, events.group.view[live])
@@ -55,8 +59,6 @@ def holds(frame: Frame, events: WindowEvents, groups: I64, c: I64, *, reads_ends
     match frame:
         case Grid():
             _hold_grid(frame, owner[open_], le[open_], re[open_], c, start, end)
-        case Snapshot():
-            _hold_snapshot(owner, le, re, open_, c, start, end, reads_ends)
         case Count():
             if frame.by == "end":
                 start[owner[open_]] = np.minimum(start, c)[owner[open_]]
@@ -68,34 +70,38 @@ def holds(frame: Frame, events: WindowEvents, groups: I64, c: I64, *, reads_ends
     return start, end
 
 
+@kernel
+def hold_snapshots(
+    alive: Mask, group: I64, where: I64, le: I64, re: I64, c: I64, reads_ends: bool, start: I64, end: I64
+) -> None:
+    """Where an event lasts to c or longer, the snapshot from the last border before c on is open."""
+    border = np.full(len(c), MIN_TIME, np.int64)
+    spans = np.zeros(len(c), np.bool_)
+    for i in range(len(alive)):
+        if not alive[i]:
+            continue
+        g = where[group[i]]
+        if c[g] == INFINITY or le[i] >= c[g]:
+            continue
+        border[g] = max(border[g], le[i])
+        if re[i] < c[g]:
+            border[g] = max(border[g], re[i])
+        elif reads_ends:
+            start[g] = min(start[g], le[i])
+            end[g] = min(end[g], le[i] + 1)
+        else:
+            spans[g] = True
+    for g in range(len(c)):
+        if spans[g]:
+            start[g] = border[g]
+            end[g] = c[g]
+
+
 def _hold_grid(frame: Grid, owner: I64, le: I64, re: I64, c: I64, start: I64, end: I64) -> None:
     first = frame.grid.start(frame.grid.first(le))
     there = first < np.minimum(re, c[owner])
     np.minimum.at(start, owner[there], first[there])
     np.minimum.at(end, owner[there], frame.grid.close(first[there]))
-
-
-def _hold_snapshot(
-    owner: I64,
-    le: I64,
-    re: I64,
-    open_: np.ndarray[tuple[int], np.dtype[np.bool_]],
-    c: I64,
-    start: I64,
-    end: I64,
-    reads_ends: bool,
-) -> None:
-    if reads_ends:
-        np.minimum.at(start, owner[open_], le[open_])
-        np.minimum.at(end, owner[open_], le[open_] + 1)
-        return
-    spans = np.zeros(len(c), np.bool_)
-    spans[owner[open_]] = True
-    border = np.full(len(c), MIN_TIME, np.int64)
-    for time in (le, re):
-        before = (time < c[owner]) & (c[owner] != INFINITY)
-        np.maximum.at(border, owner[before], time[before])
-    start[spans], end[spans] = border[spans], c[spans]
 
 
 def _hold_count(
@@ -141,3 +147,34 @@ def _hold_session(
     waits &= bound != INFINITY
     np.minimum.at(start, whose[waits], first[waits])
     np.minimum.at(end, whose[waits], np.minimum(last, bound)[waits])
+
+
+BEGUN, REACHED, PASSED = 0, 1, 2
+"""A row goes once its start, or its end, lies before the first open window; REACHED: or where that begins."""
+
+
+@kernel
+def unneeded(
+    alive: Mask, group: I64, where: I64, le: I64, re: I64, start: I64, c: I64, goes: int, out: I64
+) -> int:
+    """The live rows that no window needs from each group's ``start`` on, and none that comes from c on."""
+    n = 0
+    for i in range(len(alive)):
+        if not alive[i]:
+            continue
+        g = where[group[i]]
+        if goes == BEGUN:
+            gone = le[i] < start[g]
+        else:
+            gone = re[i] < c[g] and (re[i] < start[g] or (goes == REACHED and re[i] == start[g]))
+        if gone or c[g] == INFINITY:
+            out[n] = i
+            n += 1
+    return n
+
+
+def settled(frame: Frame, events: WindowEvents, groups: I64, c: I64, start: I64, *, early: bool) -> I64:
+    """The rows to let go of where windows from ``start`` on are open; ``early``: those that began before."""
+    goes = BEGUN if early else REACHED if isinstance(frame, Grid) else PASSED
+    out = np.empty(events.rows.live, np.int64)
+    return out[: unneeded(*events.placed(groups), start, c, goes, out)]

@@ -22,8 +22,8 @@ from caesura.kernels.hashing import I64
 from caesura.ops.layers import covered
 from caesura.ops.windows.events import WindowEvents
 from caesura.ops.windows.first_rows import FirstRows
-from caesura.ops.windows.frames import Count, Grid, Session
-from caesura.ops.windows.liveness import holds, to_come
+from caesura.ops.windows.frames import Count, Grid, Session, Snapshot
+from caesura.ops.windows.liveness import holds, settled, to_come
 from caesura.ops.windows.node import Windows
 from caesura.ops.windows.paned import Paned
 from caesura.ops.windows.regions import Regions, affected, changed, joined
@@ -35,6 +35,8 @@ from caesura.plan import Counters, GivenUp, Operator, Speculate, definite
 from caesura.punctuation import INFINITY, MIN_TIME, Pattern, lt
 
 SPARE = 4096
+DENSE = 4
+"""Where up to so many rows are alive for each that changes, all are looked at, and no index is made."""
 
 
 class WindowsOperator(Operator):
@@ -112,7 +114,7 @@ class WindowsOperator(Operator):
                 timed=self.node.timed,
                 reached=self._reached[group],
             )
-            items = self._correct(*joined(group[row], a, b))
+            items = self._correct(*joined(group[row], a, b), changes=len(row))
         elif self.speculate == "passed":
             items = self._passed(page, np.unique(group))
         if self.events.rows.size > 2 * self.events.rows.live + SPARE:
@@ -189,23 +191,26 @@ class WindowsOperator(Operator):
         """The time before which nothing changes, for all groups or for each."""
         return self.promises[0].effective_cti(columns=dict(zip(self.node.group, columns, strict=True)))
 
-    def _correct(self, group: I64, a: I64, b: I64) -> list[Item]:
-        """What changes because of changes on these stretches of time."""
-        regions = affected(self.frame, self.events, group, a, b)
+    def _correct(self, group: I64, a: I64, b: I64, *, changes: int) -> list[Item]:
+        """What changes because of so many changes on these stretches of time."""
+        few = isinstance(self.frame, Snapshot) and self.events.rows.live <= DENSE * changes
+        dense = few and bool((group[1:] != group[:-1]).all())
+        regions = affected(self.frame, self.events, group, a, b, dense=dense)
         lo = np.maximum(regions.lo, self._done[group])
         there = lo < regions.hi
         regions = Regions(*joined(group[there], lo[there], regions.hi[there]))
         if len(regions.group) == 0:
             return []
-        laid, le, re, payload = self._computed(regions)
+        laid, le, re, payload = self._computed(regions, dense=dense)
         page = self.sent.replace(regions, regions.group[laid[0]], laid[1], le, re, payload)
         self.counters.extra.update(self.work.counts())
         return [page] if len(page) else []
 
-    def _computed(self, regions: Regions) -> tuple[tuple[I64, I64], I64, I64, pa.RecordBatch]:
+    def _computed(
+        self, regions: Regions, *, dense: bool = True
+    ) -> tuple[tuple[I64, I64], I64, I64, pa.RecordBatch]:
         """The rows of the windows in some regions: (region, window start), lifetimes, payload."""
-        final = self.speculate != "arrival"
-        return self._results.of(regions, self._reached[regions.group], final=final)
+        return self._results.of(regions, self._reached[regions.group], dense=dense)
 
     # Punctuation.
 
@@ -253,7 +258,7 @@ class WindowsOperator(Operator):
         at, before = groups[some], self._reached[groups[some]]
         self._reached[at] = c[some]
         if self._steps is None:
-            return self._correct(at, before, c[some])
+            return self._correct(at, before, c[some], changes=len(at))
         if self._slides:
             return []
         touched = self._steps.advance(at, before, c[some], self._done)
@@ -306,23 +311,12 @@ class WindowsOperator(Operator):
         """Lets go of what no open window needs."""
         rows = self.events.rows
         self._done[groups] = start
-        live = np.flatnonzero(rows.alive)
-        owner = np.zeros(self.events.groups.count, np.int64)
-        owner[groups] = np.arange(len(groups))
-        owner = owner[self.events.group.view[live]]
-        le, re, hold, bound = rows.get("le")[live], rows.get("re")[live], start[owner], c[owner]
-        if self._early:
-            dropped = le < hold
-        elif isinstance(self.frame, Grid):
-            dropped = (re < bound) & (re <= hold)
-        else:
-            dropped = (re < bound) & (re < hold)
-        dropped |= bound == INFINITY
+        gone = settled(self.frame, self.events, groups, c, start, early=self._early)
         if self._steps is not None:
             self._steps.forget(groups, start, over=c == INFINITY, slides=self._slides)
         elif self.work.incremental:
             self._results.forget(groups, start)
-        rows.kill(live[dropped])
+        rows.kill(gone)
         self.sent.settle(groups, start)
         if self.promises[0].cti == INFINITY:
             self._end()

@@ -76,15 +76,21 @@ def joined(group: I64, a: I64, b: I64) -> tuple[I64, I64, I64]:
     return out[0][:n], out[1][:n], out[2][:n]
 
 
-def affected(frame: Frame, events: WindowEvents, group: I64, a: I64, b: I64) -> Regions:
-    """The starts of the windows that a change on [a, b] touches."""
+def affected(
+    frame: Frame, events: WindowEvents, group: I64, a: I64, b: I64, *, dense: bool = False
+) -> Regions:
+    """The starts of the windows that a change on [a, b] touches; ``dense`` is as for `lay`."""
     live = events.rows.alive
     after = later(b, 1)
     match frame:
         case Grid():
             return Regions(group, later(a, 1 - frame.size), b)
         case Snapshot():
-            before = np.maximum(events.starts.before(group, a, live), events.ends.before(group, a, live))
+            if dense:
+                before = np.full(len(group), MIN_TIME, np.int64)
+                layout.points_before(*events.placed(group), a, before)
+            else:
+                before = np.maximum(events.starts.before(group, a, live), events.ends.before(group, a, live))
             return Regions(group, np.where(before == MIN_TIME, a, before), after)
         case Count():
             index = events.starts if frame.by == "start" else events.ends
@@ -131,27 +137,19 @@ def lay(frame: Frame, events: WindowEvents, regions: Regions, reached: I64, *, d
 
 def scanned(events: WindowEvents, group: I64, lo: I64, hi: I64) -> tuple[I64, I64]:
     """(region, row) of the live rows that overlap their group's region; looks at every row."""
-    where = np.full(events.groups.count, -1, np.int64)
-    where[group] = np.arange(len(group))
-    row = np.flatnonzero(events.rows.alive)
-    owner = where[events.group.view[row]]
-    le, re = events.rows.get("le")[row], events.rows.get("re")[row]
-    inside = (owner >= 0) & (le <= hi[owner]) & (re >= lo[owner])
-    return (owner, row) if inside.all() else (owner[inside], row[inside])
+    owner, row = (np.empty(events.rows.live, np.int64) for _ in range(2))
+    n = layout.overlapping_rows(*events.placed(group), lo, hi, owner, row)
+    return owner[:n], row[:n]
 
 
 def _spanned(
     grid: Lattice, events: WindowEvents, group: I64, reached: I64, lo: I64, hi: I64
 ) -> tuple[I64, I64, I64, I64]:
     """(region, row, first window, how many) of every live row with windows in its group's region."""
-    rows = events.rows
-    where = np.full(events.groups.count, -1, np.int64)
-    where[group] = np.arange(len(group))
-    owner, row, first, count = (np.empty(rows.size, np.int64) for _ in range(4))
+    owner, row, first, count = (np.empty(events.rows.size, np.int64) for _ in range(4))
     n = layout.span_grid(
-        rows.alive, events.group.view, where, rows.get("le"), rows.get("re"), reached, lo, hi, grid.size,
-        grid.hop, grid.offset, owner, row, first, count,
-    )  # fmt: skip
+        *events.placed(group), reached, lo, hi, grid.size, grid.hop, grid.offset, owner, row, first, count
+    )
     return owner[:n], row[:n], first[:n], count[:n]
 
 
@@ -206,14 +204,24 @@ def _by_sorting(owner: I64, first: I64, count: I64, total: int) -> tuple[I64, I6
     return region[new], number[new], np.cumsum(new) - 1, pick
 
 
-def around(events: WindowEvents, regions: Regions) -> tuple[I64, I64, I64]:
-    """The end point that closes each region's last snapshot, and (region, row) of the events that matter."""
-    live = events.rows.alive
+def last_point(events: WindowEvents, regions: Regions, *, dense: bool) -> I64:
+    """The end point that closes each region's last snapshot."""
     last = np.where(regions.hi == INFINITY, INFINITY, regions.hi - 1)
-    end = np.minimum(
-        events.starts.after(regions.group, last, live), events.ends.after(regions.group, last, live)
-    )
-    return end, *events.starts.overlapping(regions.group, regions.lo, end, live)
+    if not dense:
+        live = events.rows.alive
+        ends = (index.after(regions.group, last, live) for index in (events.starts, events.ends))
+        return np.minimum(*ends)
+    end = np.full(len(last), INFINITY, np.int64)
+    layout.next_points(*events.placed(regions.group), last, end)
+    return end
+
+
+def around(events: WindowEvents, regions: Regions, *, dense: bool = False) -> tuple[I64, I64, I64]:
+    """The end point that closes each region's last snapshot, and (region, row) of the events that matter."""
+    end = last_point(events, regions, dense=dense)
+    if dense:
+        return end, *scanned(events, regions.group, regions.lo, end)
+    return end, *events.starts.overlapping(regions.group, regions.lo, end, events.rows.alive)
 
 
 def _lay_snapshot(events: WindowEvents, regions: Regions) -> tuple[tuple[I64, I64, I64], I64, I64]:

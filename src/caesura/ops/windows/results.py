@@ -44,12 +44,12 @@ class WindowRows:
                 self._sweep = Sweep(work.slots)
 
     def of(
-        self, regions: Regions, reached: I64, *, final: bool
+        self, regions: Regions, reached: I64, *, dense: bool
     ) -> tuple[tuple[I64, I64], I64, I64, pa.RecordBatch]:
         """The rows of the windows in some regions: (region, window start), lifetimes, payload."""
         if self._sweep is not None:
-            return self._swept(self._sweep, regions)
-        laid = lay(self.frame, self.events, regions, reached, dense=final)
+            return self._swept(self._sweep, regions, dense=dense)
+        laid = lay(self.frame, self.events, regions, reached, dense=dense)
         if self.work.incremental and len(laid.start) == 0:
             self.retain(regions, [])
         self.counters.extra["windows"] = self.counters.extra.get("windows", 0) + len(laid.start)
@@ -77,9 +77,11 @@ class WindowRows:
             )
         return (todo.region[window], todo.start[window]), le, re, payload
 
-    def _swept(self, over: Sweep, regions: Regions) -> tuple[tuple[I64, I64], I64, I64, pa.RecordBatch]:
+    def _swept(
+        self, over: Sweep, regions: Regions, *, dense: bool
+    ) -> tuple[tuple[I64, I64], I64, I64, pa.RecordBatch]:
         """Snapshots of what comes and goes need no list of members."""
-        swept = sweep(self.events, regions, steps=over.steps)
+        swept = sweep(self.events, regions, steps=over.steps, dense=dense)
         start, end = swept.start, swept.end
         self.counters.extra["windows"] = self.counters.extra.get("windows", 0) + len(start)
         values, n = self.events.values_of(swept.row), self.events.rows.get("n")[swept.row]

@@ -37,10 +37,10 @@ from caesura.ops.aggregate.kinds.extremes import GREATEST, LEAST
 from caesura.ops.aggregate.kinds.record import Aggregate, State
 from caesura.ops.aggregate.kinds.sums import FLOAT_SUM, WIDE_SUM, sum_type
 from caesura.ops.aggregate.slots import Slots
-from caesura.ops.ordered import sorting
+from caesura.ops.ordered import in_order, sorting
 from caesura.ops.windows.events import WindowEvents
-from caesura.ops.windows.regions import Regions, around
-from caesura.punctuation import MIN_TIME
+from caesura.ops.windows.regions import Regions, around, last_point
+from caesura.punctuation import INFINITY, MIN_TIME
 
 
 class Swept(NamedTuple):
@@ -60,6 +60,23 @@ class Swept(NamedTuple):
     first: I64
     last: I64
     """The snapshots that each member covers, [first, last)."""
+
+
+class EndPoints(NamedTuple):
+    """Times, each of a region."""
+
+    owner: I64
+    time: I64
+
+    def in_order(self) -> EndPoints:
+        """By region and time: values are sorted, with no word of where each lay."""
+        owner, time = self
+        if len(time) < 2 or in_order(owner, time):
+            return self
+        if owner[0] == owner[-1] and (owner == owner[0]).all():
+            return EndPoints(owner, np.sort(time))
+        order = sorting(owner, time)
+        return self if order is None else EndPoints(owner[order], time[order])
 
 
 @kernel
@@ -119,6 +136,73 @@ def plan_sweep(
             j += 1
     counts[0] = steps
     counts[1] = given
+
+
+@kernel
+def end_points(
+    alive: Mask, group: I64, where: I64, le: I64, re: I64, n: I64, lo: I64, last: I64, begin: EndPoints,
+    leave: EndPoints, example: I64, counts: I64,
+) -> None:  # fmt: skip
+    """The starts and ends of the live rows that overlap their group's region [lo, last].
+
+    ``counts`` receives how many starts and ends there are; and 1 where a row counts otherwise than once.
+    """
+    b = 0
+    e = 0
+    for i in range(len(alive)):
+        g = where[group[i]]
+        if not alive[i] or g < 0 or le[i] > last[g] or re[i] < lo[g]:
+            continue
+        if n[i] != 1:
+            counts[2] = 1
+        begin.owner[b] = g
+        begin.time[b] = max(le[i], max(lo[g], MIN_TIME + 1) - 1)
+        b += 1
+        if re[i] <= last[g]:
+            leave.owner[e] = g
+            leave.time[e] = re[i]
+            e += 1
+        example[g] = i
+    counts[0] = b
+    counts[1] = e
+
+
+@kernel
+def sweep_counts(
+    begin: EndPoints, leave: EndPoints, lo: I64, hi: I64, o_region: I64, o_start: I64, o_end: I64, many: I64
+) -> int:
+    """The snapshots between end points in order, and how many rows each has: `plan_sweep` without members.
+
+    Starts and ends interleave at random, so that a step is chosen without a branch on which comes next.
+    """
+    given = 0
+    i = 0
+    j = 0
+    while i < len(begin.time):
+        r = begin.owner[i]
+        i_end = i
+        while i_end < len(begin.time) and begin.owner[i_end] == r:
+            i_end += 1
+        j_end = j
+        while j_end < len(leave.time) and leave.owner[j_end] == r:
+            j_end += 1
+        inside = 0
+        before = MIN_TIME
+        while i < i_end or j < j_end:
+            starts = begin.time[i] if i < i_end else INFINITY
+            ends = leave.time[j] if j < j_end else INFINITY
+            enters = 1 if (starts <= ends) & (i < i_end) else 0
+            time = min(starts, ends)
+            o_region[given] = r
+            o_start[given] = before
+            o_end[given] = time
+            many[given] = inside
+            given += 1 if (inside > 0) & (before < time) & (lo[r] <= before) & (before < hi[r]) else 0
+            before = time
+            inside += 2 * enters - 1
+            i += enters
+            j += 1 - enters
+    return given
 
 
 @kernel
@@ -182,9 +266,17 @@ def paint(order: I64, first: I64, last: I64, word: I64, skip: I64, out: I64) -> 
             w = root + 1
 
 
-def sweep(events: WindowEvents, regions: Regions, *, steps: bool) -> Swept:
-    """Sweeps over the snapshots of some regions; without ``steps``, to count their members only."""
-    end, owner, row = around(events, regions)
+NONE_YET = np.zeros(0, np.int64)
+
+
+def sweep(events: WindowEvents, regions: Regions, *, steps: bool, dense: bool) -> Swept:
+    """Sweeps over the snapshots of some regions; without ``steps``, to count their members only.
+
+    ``dense`` says that there is at most one region per group, and that most events may lie in them.
+    """
+    if dense and not steps and (counted := _counted(events, regions)) is not None:
+        return counted
+    end, owner, row = around(events, regions, dense=dense)
     le, re, n = (events.rows.get(f)[row] for f in ("le", "re", "n"))
     # whoever is there before the region is there when it begins
     le = np.maximum(le, np.maximum(regions.lo, MIN_TIME + 1)[owner] - 1)
@@ -210,6 +302,25 @@ def sweep(events: WindowEvents, regions: Regions, *, steps: bool) -> Swept:
     example[owner] = row
     windows = region[:given], start[:given], close[:given], many[:given], example[region[:given]]
     return Swept(*windows, kind[:count], who[:count], which[:count], row, first, last)
+
+
+def _counted(events: WindowEvents, regions: Regions) -> Swept | None:
+    """The sweep where every row counts once: over sorted times, whosever they are."""
+    size = events.rows.live
+    begin, leave = (EndPoints(np.empty(size, np.int64), np.empty(size, np.int64)) for _ in range(2))
+    example, counts = np.zeros(len(regions.group), np.int64), np.zeros(3, np.int64)
+    own, n = events.placed(regions.group), events.rows.get("n")
+    last = last_point(events, regions, dense=True)
+    end_points(*own, n, regions.lo, last, begin, leave, example, counts)
+    starts, ends, repeated = counts.tolist()
+    if repeated:
+        return None
+    begin = EndPoints(*(field[:starts] for field in begin)).in_order()
+    leave = EndPoints(*(field[:ends] for field in leave)).in_order()
+    region, start, end, many = (np.empty(starts + ends, np.int64) for _ in range(4))
+    given = sweep_counts(begin, leave, regions.lo, regions.hi, region, start, end, many)
+    windows = region[:given], start[:given], end[:given], many[:given], example[region[:given]]
+    return Swept(*windows, *(NONE_YET,) * 6)
 
 
 class Along:
