@@ -103,6 +103,12 @@ def snapshot(report: Report, events: int) -> None:
         node = cz.Stream(source).snapshot().agg(x=aggregate).node
         drive(node, pages[:2])
         report.add(f"snapshot_{name}", count / best(lambda node=node: drive(node, pages), times=3))
+    time = {"t": np.concatenate([p.le for p in pages]), "end": np.concatenate([p.re for p in pages])}
+    stream = cz.from_arrow(pa.table(time), time="t", end="end", punctuate=cz.delay(0))
+    counts = stream.snapshot().agg(x=cz.count())
+    for output in ("changes", "final"):
+        taken = best(lambda output=output: counts.run(output=output), times=3)
+        report.add(f"snapshot_count_run_{output}", count / taken)
 
 
 @cz.uda

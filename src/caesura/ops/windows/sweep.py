@@ -69,12 +69,13 @@ class EndPoints(NamedTuple):
     time: I64
 
     def in_order(self) -> EndPoints:
-        """By region and time: values are sorted, with no word of where each lay."""
+        """By region and time, with no word of where each lay; times may be sorted where they are."""
         owner, time = self
         if len(time) < 2 or in_order(owner, time):
             return self
         if owner[0] == owner[-1] and (owner == owner[0]).all():
-            return EndPoints(owner, np.sort(time))
+            time.sort()
+            return self
         order = sorting(owner, time)
         return self if order is None else EndPoints(owner[order], time[order])
 
