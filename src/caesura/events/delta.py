@@ -118,21 +118,15 @@ def net_page(payload: pa.RecordBatch, le: I64, re: I64, weight: I64) -> Page:
         whole = len(rows) == len(le)
         return Page(le[rows], re[rows], payload if whole else take_rows(payload, rows))
     lost = le[weight < 0]
-    near = np.flatnonzero((le >= lost.min()) & (le <= lost.max()))
-    if 2 * len(near) < len(le) and bool((weight[apart := _others(near, len(le))] == 1).all()):
-        rows, ends, new = _netted(take_rows(payload, near), le[near], re[near], weight[near])
-        rows, ends = np.concatenate([near[rows], apart]), np.concatenate([ends, re[apart]])
+    near = (le >= lost.min()) & (le <= lost.max())
+    if 2 * int(near.sum()) < len(le) and bool((weight[~near] == 1).all()):
+        some, apart = np.flatnonzero(near), np.flatnonzero(~near)
+        rows, ends, new = _netted(take_rows(payload, some), le[some], re[some], weight[some])
+        rows, ends = np.concatenate([some[rows], apart]), np.concatenate([ends, re[apart]])
         new = np.concatenate([new, np.full(len(apart), NO_NEW_END)])
     else:
         rows, ends, new = _netted(payload, le, re, weight)
     return Page.of(take_rows(payload, rows), le=le[rows], re=ends, re_new=new)
-
-
-def _others(some: I64, size: int) -> I64:
-    """The numbers below a size that are not among some."""
-    rest = np.ones(size, np.bool_)
-    rest[some] = False
-    return np.flatnonzero(rest)
 
 
 def _netted(payload: pa.RecordBatch, le: I64, re: I64, weight: I64) -> tuple[I64, I64, I64]:

@@ -267,9 +267,6 @@ def paint(order: I64, first: I64, last: I64, word: I64, skip: I64, out: I64) -> 
             w = root + 1
 
 
-NONE_YET = np.zeros(0, np.int64)
-
-
 def sweep(events: WindowEvents, regions: Regions, *, steps: bool, dense: bool) -> Swept:
     """Sweeps over the snapshots of some regions; without ``steps``, to count their members only.
 
@@ -321,7 +318,7 @@ def _counted(events: WindowEvents, regions: Regions) -> Swept | None:
     region, start, end, many = (np.empty(starts + ends, np.int64) for _ in range(4))
     given = sweep_counts(begin, leave, regions.lo, regions.hi, region, start, end, many)
     windows = region[:given], start[:given], end[:given], many[:given], example[region[:given]]
-    return Swept(*windows, *(NONE_YET,) * 6)
+    return Swept(*windows, *(NONE,) * 6)
 
 
 class Along:
