@@ -430,3 +430,12 @@ _rows, rows = rows, rows.tumbling({size}).agg(n=cz.count())
     assert said("upgrade", checkpoint, flow(20), "--how", "rebuild", "--sink", out) == changed
     assert said("upgrade", checkpoint, flow(20)) == "clicks: kept\ntumbling: kept\n"
     said("upgrade", checkpoint, flow(20), "--how", "anew", code=2)
+
+
+@pytest.mark.parametrize("missing", ["typer", "rich"])
+def test_the_command_without_its_extra_says_what_to_install(missing: str) -> None:
+    begin = f"import sys; sys.modules[{missing!r}] = None; from caesura.__main__ import main; main()"
+    ended = subprocess.run([sys.executable, "-c", begin], capture_output=True, text=True)
+    assert ended.returncode == 1 and "Traceback" not in ended.stderr
+    assert f"'{missing}', which is not installed" in ended.stderr
+    assert "pip install 'caesura[cli]'" in ended.stderr

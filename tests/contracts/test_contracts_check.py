@@ -445,7 +445,7 @@ def test_a_verdict_is_rendered_with_a_badge_on_each_edge():
         ({"schemes": {"s": "any"}}, "promises nothing"),
         ({"schemes": {"s": "{[[ok:+]]}"}}, "cannot move on without end"),
         ({"schemes": {"s": "{[[at:#]]}"}}, "no punctuation speaks of columns of type struct"),
-        ({"lifetimes": {"s": 0}}, "cannot live at most 0 ticks"),
+        ({"lifetimes": {"s": 0}}, "cannot live at most 0"),
         ({"bounded_columns": {"s": ["idd"]}}, "has no column 'idd'"),
     ],
 )

@@ -151,7 +151,7 @@ def test_a_csv_value_of_another_type_is_told(tmp_path):
     (tmp_path / "a.csv").write_text("t,id\n1,x\n")
     message = failing(read_csv(tmp_path, schema=SCHEMA.set(1, pa.field("id", pa.string())), time="t") and
                       read_csv(tmp_path, schema=SCHEMA, time="t"))  # fmt: skip
-    assert "'id' as string, but it was int64 before" in message
+    assert "'id' as string, but it is int64 in schema=" in message
 
 
 def test_a_csv_line_with_too_many_fields_is_told(tmp_path):
@@ -239,3 +239,27 @@ def test_a_batch_size_that_was_asked_for_stays(tmp_path):
     parquet(tmp_path / "a.parquet", t=[1, 2, 3], id=[7, 8, 9])
     reader = read_parquet(tmp_path / "a.parquet", time="t", batch_size=2).reader
     assert [raw.batch.num_rows for raw in reader.batched(1 << 18).read({})] == [2, 1]
+
+
+def test_a_schema_that_was_given_is_not_advised_again(tmp_path):
+    schema = pa.schema([("t", pa.int64()), ("id", pa.int64())])
+    write_all(tmp_path, {"a.csv": "t,id\n1,2\n", "b.csv": "t,id\n1,x\n"})
+    message = failing(read_csv(tmp_path, time="t", schema=schema))
+    assert "has 'id' as string, but it is int64 in schema=" in message and "give schema=" not in message
+    as_text = pa.schema([("t", pa.int64()), ("id", pa.string())])
+    assert (
+        "pa.string() in schema=" in message and len(rows(read_csv(tmp_path, time="t", schema=as_text))) == 2
+    )
+    wider = pa.schema([*schema, ("more", pa.int64())])
+    message = failing(read_csv(tmp_path, time="t", schema=wider))
+    assert "has no column 'more', which schema= names" in message and "columns=" not in message
+
+
+def test_the_remedy_for_a_time_that_is_text_works_as_it_is_written(tmp_path):
+    (tmp_path / "a.csv").write_text("ts,id\n2024-05-01 10:00:00,1\nsoon,2\n")
+    with pytest.raises(PlanError) as error:
+        read_csv(tmp_path / "a.csv", time="ts")
+    assert "schema=pa.schema([('ts', pa.timestamp('us')), ...])" in error.value.remedy
+    (tmp_path / "b.csv").write_text("ts,id\n2024-05-01 10:00:00,1\n2024-05-02,2\n")
+    schema = pa.schema([("ts", pa.timestamp("us")), ("id", pa.int64())])
+    assert len(rows(read_csv(tmp_path / "b.csv", time="ts", schema=schema))) == 2

@@ -93,7 +93,7 @@ def test_a_heartbeat_follows_the_clock():
 
 
 def test_a_silent_lane_lets_go_and_its_later_rows_obey_the_stream():
-    ingress = points(delay(5, idle=100), lanes=2)
+    ingress = points(delay(5, idle="100us"), lanes=2)
     ingress.on_clock(0)
     give(ingress, 10, lane=1)
     ingress.on_clock(99)

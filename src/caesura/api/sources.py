@@ -150,6 +150,7 @@ class read:  # noqa: N801  (users write cz.read.parquet)
         *,
         columns: Sequence[str] | None = None,
         schema: pa.Schema | None = None,
+        encoding: str = "utf-8",
         on_bad: OnBad = "stop",
         **events: Unpack[Events],
     ) -> Stream:
@@ -163,6 +164,9 @@ class read:  # noqa: N801  (users write cz.read.parquet)
             The payload columns that are read; by default all that the plan needs.
         schema
             The columns with their types; by default they are inferred from the first file.
+        encoding
+            What the files are written in: ``"latin-1"``, ``"utf-16"``. One that is not UTF-8 is refused
+            unless this says so; it goes with ``on_bad="stop"`` only.
         on_bad
             What becomes of lines and files that cannot be read: ``"stop"`` the query; ``"quarantine"``, set
             aside in the folder, to be given back once mended; ``"late"``, told in the late table.
@@ -195,7 +199,9 @@ class read:  # noqa: N801  (users write cz.read.parquet)
           1  2  | 7  | +
           4  5  | 9  | +
         """
-        return Stream(io.read_csv(path, columns=columns, schema=schema, on_bad=on_bad, **events))
+        return Stream(
+            io.read_csv(path, columns=columns, schema=schema, encoding=encoding, on_bad=on_bad, **events)
+        )
 
     @staticmethod
     @sampled

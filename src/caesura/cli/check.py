@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import pyarrow as pa
 import typer
 
 from caesura.cli.load import load
 from caesura.cli.shell import AsJson, Target, app, reports_errors, say, say_json
 from caesura.errors import PlanError
-from caesura.plan import Duration, ticks
+from caesura.plan import Duration
 
 Fix = Annotated[bool, typer.Option("--fix", help="Show the plan with the first remedy applied.")]
 Rates = Annotated[
@@ -38,13 +37,13 @@ def _rate(text: str) -> tuple[str, tuple[int, Duration, Duration]]:
     return name, (int(parts[0]), per, within)
 
 
-def _lifetime(text: str, time: pa.DataType) -> tuple[str, int]:
+def _lifetime(text: str) -> tuple[str, Duration]:
     name, _, length = text.partition("=")
     if not length:
         raise PlanError(
             f"'{text}' is no longest lifetime of a source.", remedy="Write source=duration: spans=10m."
         ).at("check", "--lifetime")
-    return name, ticks(int(length) if length.isdigit() else length, time, "lifetime")
+    return name, int(length) if length.isdigit() else length
 
 
 @app.command()
@@ -64,7 +63,7 @@ def check(
     stream = load(target)
     verdict = stream.check(output, fix=fix)  # type: ignore[arg-type]
     rates = dict(map(_rate, rate or ()))
-    lives = dict(_lifetime(text, stream.node.time) for text in lifetime or ())
+    lives = dict(map(_lifetime, lifetime or ()))
     bounds = stream.bounds(rates, lifetimes=lives) if rates and verdict.safe else []
     if as_json:
         parts = {"findings": verdict.findings, "remedies": verdict.remedies, "notes": verdict.notes}

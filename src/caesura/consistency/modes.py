@@ -352,8 +352,8 @@ def _check_release(release: str, step: str) -> None:
 def _span(every: str | timedelta, step: str) -> int:
     try:
         span = micros(every)
-    except ExprError:
-        span = 0
+    except ExprError as error:
+        raise PlanError(error.problem, remedy=error.remedy).at(step, here()) from None
     if span <= 0:
         raise PlanError(
             f"{every!r} is no period for tokens.", remedy="Write a number of events, or a time such as '1s'."

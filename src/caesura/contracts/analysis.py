@@ -16,12 +16,12 @@ from caesura.contracts.derive import Derived, Ends, derive
 from caesura.contracts.feedback_flow import OUTPUT, Answers, feedback_flow, feedback_forms, form_of
 from caesura.contracts.rules import Rule, attributes, is_registered, rule_of
 from caesura.errors import closest
-from caesura.plan import Node, Properties, SourceNode, walk
+from caesura.plan import Duration, Node, Properties, SourceNode, ticks, walk
 from caesura.punctuation import TIME
 from caesura.punctuation.scheme import NONE, Scheme, check_scheme
 from caesura.punctuation.template import ContractError, Template
 
-Lifetime = int | Literal["finite"]
+Lifetime = Duration | Literal["finite"]
 Origin = Literal["declared", "given", "assumed", "ends", "undeclared", "nothing", "imported"]
 
 
@@ -367,14 +367,15 @@ def _imported(node: Node, schemes: list[Scheme]) -> Scheme:
 
 
 def _with_lifetime(node: Node, longest: Lifetime | None, name: str) -> Properties:
-    if not isinstance(longest, int):
+    if longest is None or longest == "finite":
         return node.properties
-    if longest < 1:
+    most = ticks(longest, node.time, f"longest lifetime of '{name}'")
+    if most < 1:
         raise ContractError(
-            f"events of '{name}' cannot live at most {longest} ticks.",
-            remedy="Give a positive number of ticks.",
+            f"events of '{name}' cannot live at most {longest}.",
+            remedy="Give a positive time, like '10m', or a positive number where times are numbers.",
         )
-    return node.properties.but(max_duration=longest)
+    return node.properties.but(max_duration=most)
 
 
 def longest(known: Properties) -> int | None:

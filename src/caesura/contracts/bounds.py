@@ -25,7 +25,7 @@ from caesura.contracts.analysis import Analysis, Assumptions, Lifetime, Step, lo
 from caesura.contracts.derive import frees
 from caesura.contracts.verdict import found
 from caesura.errors import closest
-from caesura.plan import OWN, Holding, Node
+from caesura.plan import OWN, Duration, Holding, Node, ticks
 from caesura.punctuation.scheme import Scheme
 from caesura.punctuation.template import ContractError, Template
 
@@ -39,16 +39,29 @@ class SourceRate:
 
     events: int
     """At most so many start ..."""
-    per: int
-    """... within any stretch of so many ticks."""
-    within: int
-    """An event is covered, for each template, before the stream is so many ticks past its start."""
+    per: Duration
+    """... within any stretch of so much time."""
+    within: Duration
+    """An event is covered, for each template, before the stream is so far past its start."""
 
     def __post_init__(self) -> None:
-        if self.events < 1 or self.per < 1 or self.within < 0:
+        per, within = (given if isinstance(given, int) else 1 for given in (self.per, self.within))
+        self._refuse(self.events < 1 or per < 1 or within < 0)
+
+    def _refuse(self, wrong: bool) -> None:
+        if wrong:
             raise ContractError(
                 f"{self} describes no stream.", remedy="Give positive events and per, and within from 0 on."
             )
+
+    def in_ticks(self, time: pa.DataType) -> tuple[int, int, int]:
+        """Events, per and within, in the ticks of a stream's time."""
+        per, within = (
+            ticks(self.per, time, "time of a rate"),
+            ticks(self.within, time, "time until it is covered"),
+        )
+        self._refuse(per < 1 or within < 0)
+        return self.events, per, within
 
 
 @dataclass(frozen=True)
@@ -94,14 +107,14 @@ def bounds(
     node
         A plan's step: ``stream.node``.
     rates
-        How many rows each source gives in how many ticks, and how soon its punctuation covers them; of a
+        How many rows each source gives in what time, and how soon its punctuation covers them; of a
         loop, by its name, how many rows go around it.
     skew
         How many ticks one source may be read ahead of another.
     schemes
         What punctuation lies in data that no policy speaks for, by source.
     lifetimes
-        The longest lifetime in ticks, by source or loop.
+        The longest lifetime, by source or loop: ``"10m"``, or a number where times are numbers.
     widths
         The bytes of a value for columns of any length, by name.
 
@@ -229,15 +242,18 @@ def _given_flow(
             remedy=f"Give it: stream.bounds({{'{name}': (events, per, within)}}), or for a node "
             f"bounds(node, {{'{name}': SourceRate(events=..., per=..., within=...)}}).",
         )
-    longest_life = told if isinstance(told, int) else longest(step.properties)
+    time = step.node.time
+    known = None if told in (None, "finite") else ticks(told, time, f"longest lifetime of '{name}'")
+    longest_life = known or longest(step.properties)
     if longest_life is None:
+        most = 10 if pa.types.is_integer(time) else "10m"
         raise ContractError(
             f"nothing bounds the lifetimes of '{name}'.",
-            remedy=f"Give lifetimes={{'{name}': ticks}}, or set_duration "
+            remedy=f"Give lifetimes={{'{name}': {most!r}}}, or set_duration "
             f"{'behind it' if step.origin else 'in it'}.",
         )
-    within = dict.fromkeys(step.scheme, rate.within)
-    return _Flow(lambda ticks: rate.events * (ticks // rate.per + 1), within, longest_life)
+    events, per, soon = rate.in_ticks(time)
+    return _Flow(lambda span: events * (span // per + 1), dict.fromkeys(step.scheme, soon), longest_life)
 
 
 def _rows(step: Step, hold: Holding, before: list[_Flow], skew: int) -> int:

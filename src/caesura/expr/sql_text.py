@@ -33,6 +33,7 @@ from sqlglot.tokenizer_core import TokenType
 from caesura.errors import CaesuraError, ExprError
 from caesura.expr import functions
 from caesura.expr.calls import registered_udf
+from caesura.expr.durations import micros
 from caesura.expr.nodes import Alias, Apply, Boundary, Case, Cast, Column, Constant, Expr, Field, Member, lit
 from caesura.expr.types import as_type
 
@@ -147,17 +148,6 @@ def _moving(name: str) -> Lower:
     return lower
 
 
-_SIZES = {
-    "MICROSECOND": 1,
-    "MILLISECOND": 1000,
-    "SECOND": 10**6,
-    "MINUTE": 60 * 10**6,
-    "HOUR": 3600 * 10**6,
-    "DAY": 86400 * 10**6,
-    "WEEK": 7 * 86400 * 10**6,
-}
-
-
 _MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 
 
@@ -185,16 +175,17 @@ def interval_micros(node: exp.Expr, text: str) -> int | None:
             parts = [interval_micros(part, text) for part in (node.this, node.expression)]
             return None if None in parts else sum(p for p in parts if p is not None)
         case exp.Interval():
-            unit = str(node.args.get("unit") or "").upper().removesuffix("S")
             amount = node.this.name if isinstance(node.this, exp.Literal) else ""
-            if unit not in _SIZES or not re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", amount):
+            unit = node.args.get("unit")
+            try:
+                return micros(f"{amount} {'' if unit is None else unit.sql('spark')}")
+            except ExprError:
                 raise refused(
                     node,
                     text,
                     f"'{node.sql('spark')}' has no fixed length",
                     "Write a number and a unit from MICROSECOND to WEEK; months are moved by add_months.",
-                )
-            return int(Decimal(amount) * _SIZES[unit])
+                ) from None
     return None
 
 

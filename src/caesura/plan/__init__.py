@@ -1,7 +1,7 @@
 """Plans: frozen nodes that check themselves, their properties, and what they print as."""
 
 from caesura.errors import here
-from caesura.plan.duration import Duration, shown, ticks
+from caesura.plan.duration import CLOCK, Duration, seconds, shown, ticks
 from caesura.plan.feedback import OUTPUT_ONLY, FeedbackRule, OwnFeedback, Translation, row_rule
 from caesura.plan.holds import OWN, Holding, Need
 from caesura.plan.node import TICKS, Node, walk
@@ -20,6 +20,7 @@ from caesura.plan.roles import OnLoop, RowForm
 from caesura.plan.source import NOTHING_NOW, Ingress, NothingNow, Raw, SourceBatch, SourceNode
 
 __all__ = [
+    "CLOCK",
     "NOTHING_NOW",
     "OUTPUT_ONLY",
     "OWN",
@@ -50,6 +51,7 @@ __all__ = [
     "definite",
     "here",
     "row_rule",
+    "seconds",
     "shown",
     "ticks",
     "walk",

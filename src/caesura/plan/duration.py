@@ -1,9 +1,17 @@
-"""Durations as users write them: ``"2m"``, ``"500ms"``, a timedelta, or plain ticks.
+"""Durations as users write them: ``"2m"``, ``"1 hour"``, a timedelta, or a number where time is numbers.
+
+A number alone has no unit, so that it is refused where time is a timestamp or the clock. Zero and
+``INFINITY`` need none.
 
 >>> ticks("2m", pa.timestamp("us"), "window size")
 120000000
 >>> ticks(5, pa.int64(), "window size")
 5
+>>> ticks(5, pa.timestamp("us"), "window size")
+Traceback (most recent call last):
+...
+caesura.errors.PlanError: the window size is 5, a number without a unit, and time here is no plain number.
+Write "5s" for seconds (or us, ms, m, h, d, w), or a timedelta; "5us" is what 5 would count.
 >>> ticks("2m", pa.int64(), "window size")
 Traceback (most recent call last):
 ...
@@ -22,6 +30,8 @@ from caesura.expr.durations import MICROS, micros
 from caesura.punctuation.time import INFINITY
 
 Duration = int | str | timedelta
+CLOCK = pa.timestamp("us")
+"""The type of the clock's readings: a length of its time always has a unit."""
 
 
 def ticks(duration: Duration, time: pa.DataType, what: str) -> int:
@@ -32,6 +42,12 @@ def ticks(duration: Duration, time: pa.DataType, what: str) -> int:
             remedy="Write a text like '30s', a timedelta, or whole ticks.",
         )
     if isinstance(duration, int):
+        if pa.types.is_timestamp(time) and duration not in (0, INFINITY):
+            raise PlanError(
+                f"the {what} is {duration}, a number without a unit, and time here is no plain number.",
+                remedy=f'Write "{duration}s" for seconds (or us, ms, m, h, d, w), or a timedelta; '
+                f'"{duration}us" is what {duration} would count.',
+            )
         return _within_time(duration, duration, what)
     if pa.types.is_integer(time):
         raise PlanError(
@@ -39,9 +55,26 @@ def ticks(duration: Duration, time: pa.DataType, what: str) -> int:
             remedy="Give a whole number of ticks, or read the stream with a timestamp column as its time.",
         )
     try:
-        return _within_time(micros(duration), duration, what)
+        length, unit = micros(duration), MICROS["d"] if pa.types.is_date32(time) else 1
     except ExprError as error:
         raise PlanError(f"the {what}: {error.problem}", remedy=error.remedy) from None
+    if length % unit:
+        raise PlanError(
+            f"the {what} is {duration!r}, but dates have whole days.", remedy="Give days, as in '7d'."
+        )
+    return _within_time(length // unit, duration, what)
+
+
+def seconds(duration: Duration, what: str) -> float:
+    """A duration of the clock, in seconds.
+
+    >>> seconds("1m 30s", "timeout")
+    90.0
+    """
+    length = ticks(duration, CLOCK, what)
+    if length < 0:
+        raise PlanError(f"the {what} is {duration!r}, below zero.", remedy="Give zero or more, like '30s'.")
+    return length / 1e6
 
 
 def _within_time(count: int, written: Duration, what: str) -> int:

@@ -29,8 +29,9 @@ from caesura.expr import Expr
 from caesura.expr.sql_text import lowered
 from caesura.io.places import Place
 from caesura.io.sinks.protocol import Sink
-from caesura.plan import Node, here
+from caesura.plan import Duration, Node, here
 from caesura.plan.prune import prune
+from caesura.runtime.durable.making import saving_period
 from caesura.runtime.durable.query import DurableQuery
 from caesura.runtime.query.result import Output, delivered
 from caesura.runtime.sinks.by_output import SinkByOutput
@@ -309,7 +310,7 @@ class Script:
         )
 
     def query(
-        self, *, checkpoint: str | Path | None = None, every: float = 10.0, take_over: bool = False
+        self, *, checkpoint: str | Path | None = None, every: Duration = "10s", take_over: bool = False
     ) -> DurableQuery:
         """All its INSERTs as one query in this process, saved to the checkpoint as it runs.
 
@@ -318,7 +319,7 @@ class Script:
         checkpoint
             Where it is saved; by default where ``SET checkpoint`` says.
         every
-            After how many seconds it is saved.
+            How long it goes on without saving: ``"10s"``; ``"0s"`` saves at every step.
         take_over
             Whether a checkpoint that another process goes on with is taken from it.
 
@@ -354,7 +355,7 @@ class Script:
             prune(self._outputs()),
             checkpoint=place,
             sink=self._sink(),
-            every=every,
+            every=saving_period(every),
             take_over=take_over,
             speculate="watermark" if final else "arrival",
         )

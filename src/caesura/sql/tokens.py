@@ -7,18 +7,10 @@ from datetime import timedelta
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from caesura.errors import CaesuraError, PlanError, closest
+from caesura.errors import CaesuraError, ExprError, PlanError, closest
+from caesura.expr.durations import micros
 from caesura.plan import Duration
 
-UNITS = {
-    "MICROSECOND": timedelta(microseconds=1),
-    "MILLISECOND": timedelta(milliseconds=1),
-    "SECOND": timedelta(seconds=1),
-    "MINUTE": timedelta(minutes=1),
-    "HOUR": timedelta(hours=1),
-    "DAY": timedelta(days=1),
-    "WEEK": timedelta(weeks=1),
-}
 Value = str | int | float | bool | timedelta | tuple[str, ...]
 
 
@@ -94,11 +86,13 @@ class Words:
         if not self.take("INTERVAL"):
             return self.string("a length of time, as INTERVAL '30' SECOND")
         amount = self._taken() if self._is(TokenType.NUMBER) else self.string("a number")
-        number, _, unit = amount.strip().partition(" ")
-        unit = (unit or self.name("a unit of time")).upper().removesuffix("S")
-        if unit not in UNITS or not number.replace(".", "", 1).isdigit():
-            raise self.wrong(f"'{amount}' {unit} is no length of time", "Write INTERVAL '30' SECOND.")
-        return float(number) * UNITS[unit]
+        written = amount.strip()
+        if written.replace(".", "", 1).isdigit():
+            written += f" {self.name('a unit of time')}"
+        try:
+            return timedelta(microseconds=micros(written))
+        except ExprError as error:
+            raise self.wrong(error.problem.rstrip("."), "Write INTERVAL '30' SECOND.") from None
 
     def value(self) -> Value:
         """What an option is: a text, a number, TRUE or FALSE, a length of time, a name, or several."""

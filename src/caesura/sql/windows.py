@@ -6,13 +6,13 @@ function, by TUMBLE(ts, ...) with TUMBLE_START and TUMBLE_END beside it, or by w
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 from typing import Any
 
 from sqlglot import exp
 
 from caesura.errors import CaesuraError
+from caesura.expr.durations import micros
 from caesura.expr.sql_text import interval_micros
 from caesura.plan import Duration
 from caesura.sql.relation import AssignedWindow, Relation
@@ -36,12 +36,8 @@ def duration(node: exp.Expr, text: str) -> Duration:
     """INTERVAL '10' SECOND, '10 minutes', or a plain number for times that are numbers."""
     if isinstance(node, exp.Literal) and not node.is_string:
         return int(node.name)
-    if isinstance(node, exp.Literal):
-        found = re.fullmatch(r"\s*(?:interval\s+)?([0-9.]+)\s+([a-z]+)\s*", node.name.lower())
-        if found is not None:
-            node = exp.Interval(this=exp.Literal.string(found[1]), unit=exp.Var(this=found[2].upper()))
     try:
-        length = interval_micros(node, text)
+        length = micros(node.name) if isinstance(node, exp.Literal) else interval_micros(node, text)
     except CaesuraError as error:
         raise placed(error, node, text) from None
     if length is None:

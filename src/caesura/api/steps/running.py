@@ -126,7 +126,7 @@ class RunSteps(Planned):
         output: Output = "changes",
         *,
         schemes: Mapping[str, str] | None = None,
-        lifetimes: Mapping[str, int | Literal["finite"]] | None = None,
+        lifetimes: Mapping[str, Duration | Literal["finite"]] | None = None,
         bounded_columns: Mapping[str, Iterable[str]] | None = None,
         fix: bool = False,
     ) -> Verdict:
@@ -190,7 +190,7 @@ class RunSteps(Planned):
         *,
         skew: Duration = 0,
         schemes: Mapping[str, str] | None = None,
-        lifetimes: Mapping[str, int | Literal["finite"]] | None = None,
+        lifetimes: Mapping[str, Duration | Literal["finite"]] | None = None,
         widths: Mapping[str, int] | None = None,
     ) -> list[Bound]:
         """Per step, how many rows and bytes it holds at most, and how far its output is behind.
@@ -237,9 +237,7 @@ class RunSteps(Planned):
             ).at("bounds", here())
         try:
             known = {
-                name: rate
-                if isinstance(rate, SourceRate)
-                else SourceRate(rate[0], *(ticks(d, self.node.time, "rate") for d in rate[1:]))
+                name: rate if isinstance(rate, SourceRate) else SourceRate(*rate)
                 for name, rate in rates.items()
             }
             ahead = ticks(skew, self.node.time, "skew")

@@ -79,7 +79,13 @@ class WindowSteps(Planned, Windowing):
     groupBy = groupby = group_by  # noqa: N815 - as PySpark and pandas call it
 
     def bucket(
-        self, attr: str, size: Duration, *, slide: Duration | None = None, origin: int = 0, name: str = ""
+        self,
+        attr: str,
+        size: Duration,
+        *,
+        slide: Duration | None = None,
+        origin: Duration = 0,
+        name: str = "",
     ) -> Stream:
         """One row per window of an ordered column, with the window's number in ``wid``.
 
@@ -92,7 +98,7 @@ class WindowSteps(Planned, Windowing):
         slide
             How far apart windows start, by default as wide as they are.
         origin
-            Where the numbering begins.
+            Where the numbering begins: a number, or of times how long after 1970.
         name
             What the step is called in drawings, messages and metrics.
 
@@ -306,13 +312,17 @@ class WindowSteps(Planned, Windowing):
                 remedy="Put the columns into its value, for example op={'v': col('v')}.",
             ).at(name or "qre", here())
 
-        every = None if ticks_every is None else self._ticks(ticks_every, "tick period", name or "qre")
-        options: dict[str, Any] = {"order_by": order_by, "ticks_every": every, "lives": lives, "name": name}
+        options: dict[str, Any] = {
+            "order_by": order_by,
+            "ticks_every": ticks_every,
+            "lives": lives,
+            "name": name,
+        }
         return self._then(qre.over(self.node, query, **options))
 
 
 def _bucketed(
-    source: Node, attr: str, size: Duration, slide: Duration | None, origin: int, name: str
+    source: Node, attr: str, size: Duration, slide: Duration | None, origin: Duration, name: str
 ) -> Bucket:
     """The window numbers of a column."""
     known = attr in source.schema.names
@@ -320,9 +330,11 @@ def _bucketed(
     try:
         width = ticks(size, time, "bucket size")
         step = width if slide is None else ticks(slide, time, "slide")
+        plain = isinstance(origin, int) and pa.types.is_integer(time)
+        begin = origin if plain else ticks(origin, time, "origin")
     except CaesuraError as error:
         raise error.at(name or "bucket", here()) from None
-    return Bucket(inputs=(source,), attr=attr, size=width, slide=step, origin=origin, name=name)
+    return Bucket(inputs=(source,), attr=attr, size=width, slide=step, origin=begin, name=name)  # type: ignore[arg-type]
 
 
 def _quantised(source: Node, size: Duration, every: Duration, offset: Duration) -> Quantise:

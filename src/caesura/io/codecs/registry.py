@@ -19,12 +19,10 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
 from urllib.request import Request, urlopen
 
-import pyarrow as pa
-
 from caesura.errors import DataError, PlanError, StreamError
 from caesura.io.codecs.protocol import reason
 from caesura.misuse import strict
-from caesura.plan import Duration, here, ticks
+from caesura.plan import Duration, here, seconds
 
 MAGIC = b"\0"
 HEADER = 5
@@ -236,4 +234,7 @@ def registry(url: str, *, auth_env: str | None = None, timeout: Duration = "30s"
             remedy="Write cz.registry('https://registry:8081'); a password goes into an environment variable "
             "that auth_env= names.",
         ).at("registry", here())
-    return SchemaRegistry(url.rstrip("/"), auth_env, ticks(timeout, pa.timestamp("us"), "timeout") / 1e6)
+    try:
+        return SchemaRegistry(url.rstrip("/"), auth_env, seconds(timeout, "timeout"))
+    except PlanError as error:
+        raise error.at("registry", here()) from None

@@ -34,7 +34,8 @@ def check_time(name: str, t: pa.DataType) -> None:
         )
     raise PlanError(
         f"the time column '{name}' has the type {t}.",
-        remedy="Time must be integers, timestamps or dates; cast the column before it is read.",
+        remedy="Time must be integers, timestamps or dates. Of a file of text, say the types of the columns: "
+        f"schema=pa.schema([('{name}', pa.timestamp('us')), ...]). Of data in memory, cast the column first.",
     )
 
 

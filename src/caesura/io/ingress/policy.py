@@ -20,9 +20,8 @@ import pyarrow as pa
 from caesura.errors import PlanError
 from caesura.io.ingress.future_bound import FutureBound
 from caesura.misuse import checked_methods, strict
-from caesura.plan import Duration, Node, here, ticks
+from caesura.plan import CLOCK, Duration, Node, here, ticks
 
-CLOCK = pa.timestamp("us")
 AUTO = "auto"
 AHEAD, AHEAD_OF_CLOCK = "366d", "1d"
 """How far ahead a timestamp may be by default: of its lane, which may pause, and of a clock."""

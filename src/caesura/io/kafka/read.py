@@ -20,7 +20,7 @@ from caesura.io.kafka.written import LIFETIME
 from caesura.io.sinks.rows import row_schema
 from caesura.io.sources.read import Events, source_of
 from caesura.io.sources.source import Source
-from caesura.plan import Duration, ticks
+from caesura.plan import Duration, seconds
 
 KeyOf = str | RecordCodec
 
@@ -45,8 +45,7 @@ def read_kafka(
         _check_words(start, until, on_gap)
         time = events.get("time")
         form = RecordForm(topic, value, _key(key, value), tuple(meta), time if isinstance(time, str) else "")
-        seconds = ticks(timeout, pa.timestamp("us"), "timeout") / 1e6
-        cluster = Cluster(servers, tuple((config or {}).items()), seconds)
+        cluster = Cluster(servers, tuple((config or {}).items()), seconds(timeout, "timeout"))
         return KafkaReader(cluster, form, begin=start, until=until, on_gap=on_gap)
 
     return source_of(make, events)
@@ -87,8 +86,7 @@ def read_kafka_changes(
 
     def make() -> KafkaReader:
         _check_words(start, until, on_gap)
-        seconds = ticks(timeout, pa.timestamp("us"), "timeout") / 1e6
-        cluster = Cluster(servers, tuple((config or {}).items()), seconds)
+        cluster = Cluster(servers, tuple((config or {}).items()), seconds(timeout, "timeout"))
         form = RecordForm(topic, (value or JsonCodec(rows)).for_rows(rows), punctuated=True)
         return KafkaReader(cluster, form, begin=start, until=until, on_gap=on_gap)
 

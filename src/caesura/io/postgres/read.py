@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-import pyarrow as pa
-
 from caesura.errors import PlanError, closest
 from caesura.io.ingress.policy import Policy, delay
 from caesura.io.postgres.columns import TableColumn
@@ -14,7 +12,7 @@ from caesura.io.postgres.reader import TIME, PostgresReader, Until
 from caesura.io.postgres.server import PostgresServer
 from caesura.io.sources.read import source_of
 from caesura.io.sources.source import Source
-from caesura.plan import Duration, ticks
+from caesura.plan import Duration, seconds
 
 
 def read_postgres(
@@ -41,8 +39,7 @@ def read_postgres(
             )
         if until not in (None, "latest"):
             raise PlanError(f"until={until!r} tells a table nothing.", remedy="Give None or 'latest'.")
-        seconds = ticks(timeout, pa.timestamp("us"), "timeout") / 1e6
-        server = PostgresServer(dsn, seconds)
+        server = PostgresServer(dsn, seconds(timeout, "timeout"))
         full, known, primary = server.table(table)
         given = (key,) if isinstance(key, str) else tuple(key)
         chosen, group = choose(full, known, given or primary, columns)

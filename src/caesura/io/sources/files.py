@@ -25,7 +25,7 @@ import pyarrow as pa
 from caesura.errors import DataError, PlanError, closest
 from caesura.io.ingress.clock import to_ticks
 from caesura.io.places import Place
-from caesura.io.sources.formats import CSV, JSON, PARQUET, Format, for_columns, looks_like
+from caesura.io.sources.formats import CSV, JSON, PARQUET, Format, encoding_advice, for_columns, looks_like
 from caesura.io.sources.memory import BATCH, in_lane
 from caesura.io.sources.passed import PassedFiles, differs
 from caesura.io.sources.protocol import Offsets, Reader
@@ -55,10 +55,12 @@ class FileReader(Reader):
         schema: pa.Schema | None = None,
         columns: Sequence[str] | None = None,
         batch_size: int = BATCH,
+        inferred: bool = False,
     ) -> None:
         self.path = Place.of(path)
         self._passed = PassedFiles()
         self.format = format if schema is None else for_columns(format, schema)
+        self._declared = schema is not None and not inferred
         self.batch_size = batch_size
         self._batch_bytes: int | None = None
         """How large a batch may become that is larger than it was asked to be."""
@@ -197,7 +199,12 @@ class FileReader(Reader):
     def narrowed(self, columns: Sequence[str]) -> FileReader:
         """The same files, of which only these columns are read."""
         return FileReader(
-            self.path, self.format, schema=self.schema, columns=columns, batch_size=self.batch_size
+            self.path,
+            self.format,
+            schema=self.schema,
+            columns=columns,
+            batch_size=self.batch_size,
+            inferred=not self._declared,
         )
 
     def batched(self, rows: int) -> FileReader:
@@ -267,26 +274,42 @@ class FileReader(Reader):
     def _compare(self, file: Place, found: pa.Schema) -> None:
         for wanted in self.schema:
             if wanted.name not in found.names:
+                told, way = ("schema= names", "leave it out of schema=, and of what the plan reads")
+                if not self._declared:
+                    told, way = ("the first file has", "name with columns= those that all have")
                 raise DataError(
-                    f"file '{file}' has no column '{wanted.name}', which the first file has.",
-                    remedy=f"{closest(wanted.name, found.names)} Make all files alike, or name with columns= "
-                    "those that all have.",
+                    f"file '{file}' has no column '{wanted.name}', which {told}.",
+                    remedy=f"{closest(wanted.name, found.names)} Make all files alike, or {way}.",
                 )
             got = found.field(wanted.name).type
             if got != wanted.type and not pa.types.is_null(got) and not self.format.fits(got, wanted.type):
+                there = "is {} in schema=" if self._declared else "was {} before"
                 raise DataError(
-                    f"file '{file}' has '{wanted.name}' as {got}, but it was {wanted.type} before.",
-                    remedy="Make all files alike, or give schema= with a type that fits all of them.",
+                    f"file '{file}' has '{wanted.name}' as {got}, but it {there.format(wanted.type)}.",
+                    remedy=self._typed_alike(wanted, got),
                 )
+
+    def _typed_alike(self, wanted: pa.Field, got: pa.DataType) -> str:
+        """What to do about a file whose values have another type."""
+        if not self._declared:
+            return "Make all files alike, or give schema= with a type that fits all of them."
+        if self.format.fits(wanted.type, pa.string()) and self.format.fits(got, pa.string()):
+            return (
+                f"Mend the file; or take '{wanted.name}' as pa.string() in schema=, and cast it behind: "
+                f"col('{wanted.name}').cast(...)."
+            )
+        return f"Mend the file, or write its type in schema=: {got}."
 
     def _open(self, file: Place, how: Callable[[Place], Any]) -> Any:
         """Does something with a file; what goes wrong becomes a diagnostic that names it."""
         try:
             return how(file)
         except (pa.ArrowException, OSError, ValueError) as error:
+            told = _plain(error)
+            advice = looks_like(file, self.format.name) or encoding_advice(file, self.format.name, told)
             raise DataError(
-                f"'{file}' cannot be read as {self.format.name}: {_plain(error)}.",
-                remedy=looks_like(file, self.format.name) or "Mend the file, or take it away.",
+                f"'{file}' cannot be read as {self.format.name}: {told}.",
+                remedy=advice or "Mend the file, or take it away.",
             ) from None
 
     def describe(self) -> str:

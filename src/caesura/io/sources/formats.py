@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -9,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from caesura.errors import PlanError
 from caesura.events.nested import element_type, is_any_list
 from caesura.events.types import plain_type
 from caesura.io.codecs.json import json_type
@@ -18,6 +20,7 @@ from caesura.io.ingress.kept import kept
 from caesura.io.places import Place
 
 CSV_BLOCK = 8 << 20
+UTF8 = "utf-8"
 
 
 @dataclass(frozen=True)
@@ -52,12 +55,31 @@ def looks_like(file: Place, wanted: str) -> str:
     return "" if known else f"It looks like {name}: read it with cz.read.{call}, or mend it."
 
 
-def _text(file: Place) -> Any:
+def _text(file: Place, encoding: str = UTF8) -> Any:
     """A file of text as Arrow opens it; what is packed in an object store is unpacked as it is read."""
     opened = file.open()
-    if isinstance(opened, str) or not file.name.endswith(".gz"):
-        return opened
-    return pa.CompressedInputStream(pa.PythonFile(opened, "r"), "gzip")
+    if not isinstance(opened, str) and file.name.endswith(".gz"):
+        opened = pa.CompressedInputStream(pa.PythonFile(opened, "r"), "gzip")
+    return (
+        opened if encoding == UTF8 else pa.transcoding_input_stream(pa.input_stream(opened), encoding, UTF8)
+    )
+
+
+def encoding_advice(file: Place, name: str, problem: str) -> str:
+    """What to do about a text that is not UTF-8; nothing where it is."""
+    start = file.first_bytes(64) if file.is_file() and not file.name.endswith(".gz") else b""
+    if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        likely = "utf-16"
+    elif b"\0" in start and name != "Parquet":
+        likely = "utf-16-be" if start[:1] == b"\0" else "utf-16-le"
+    elif "utf8" in problem.lower().replace("-", ""):
+        likely = "latin-1"
+    else:
+        return ""
+    anew = "rite it anew as UTF-8"
+    if not name.startswith("CSV"):
+        return f"It is not UTF-8: w{anew}."
+    return f'Say what it is written in, cz.read.csv(..., encoding="{likely}"); or w{anew}.'
 
 
 def _widens(found: pa.DataType, wanted: pa.DataType) -> bool:
@@ -118,22 +140,41 @@ def _parquet_batches(file: Place, schema: pa.Schema, size: int) -> Iterator[pa.R
 # -- CSV --------------------------------------------------------------------------------------------
 
 
-def _csv_schema(file: Place) -> pa.Schema:
+def _csv_schema(file: Place, encoding: str = UTF8, binary: frozenset[str] = frozenset()) -> pa.Schema:
+    """What the first lines have; a column is binary where its text is no UTF-8 and nobody said it is none."""
     import pyarrow.csv as pc
 
     if file.name.endswith(".csv") and looks_like(file, "CSV"):
         raise ValueError("its first line names no columns")
-    with pc.open_csv(_text(file), **_csv_options()) as opened:
-        return opened.schema
+    with pc.open_csv(_text(file, encoding), **_csv_options()) as opened:
+        schema = opened.schema
+    for field in schema:
+        if pa.types.is_binary(field.type) and field.name not in binary:
+            raise ValueError(f"column '{field.name}' is not UTF-8")
+    return schema
 
 
-def _csv_batches(file: Place, schema: pa.Schema, size: int) -> Iterator[pa.RecordBatch]:
+def _csv_batches(file: Place, schema: pa.Schema, size: int, encoding: str = UTF8) -> Iterator[pa.RecordBatch]:
     import pyarrow.csv as pc
 
-    with pc.open_csv(
-        _text(file), **_csv_options(column_types=schema, include_columns=schema.names)
-    ) as opened:
+    options = _csv_options(column_types=schema, include_columns=schema.names)
+    with pc.open_csv(_text(file, encoding), **options) as opened:
         yield from opened
+
+
+def csv_in(encoding: str) -> Format:
+    """CSV files that are written in an encoding."""
+    try:
+        name = codecs.lookup(encoding).name
+        b"".decode(name)
+    except (LookupError, TypeError):
+        raise PlanError(
+            f"there is no encoding {encoding!r}.", remedy="Name one that Python knows: 'latin-1', 'utf-16'."
+        ) from None
+    if name in (UTF8, "utf-8-sig", "ascii"):
+        return CSV
+    schema, batches = partial(_csv_schema, encoding=name), partial(_csv_batches, encoding=name)
+    return replace(CSV, name=f"CSV in {name}", schema=schema, batches=batches)
 
 
 def _csv_options(**more: Any) -> dict[str, Any]:
@@ -171,11 +212,18 @@ def _json_batches(file: Place, schema: pa.Schema, size: int) -> Iterator[pa.Reco
         for block in _blocks(file):
             lines = as_entries(block, maps)
             for batch in pj.read_json(pa.BufferReader(lines), _whole(lines), parsing).to_batches():
-                yield _as_kept(batch, schema)
+                yield _as_kept(_utf8(batch), schema)
         return
     reading = pj.ReadOptions(block_size=CSV_BLOCK)
     with pj.open_json(_text(file), read_options=reading, parse_options=parsing) as opened:
-        yield from opened if parsed == schema else (_as_kept(batch, schema) for batch in opened)
+        checked = map(_utf8, opened)
+        yield from checked if parsed == schema else (_as_kept(batch, schema) for batch in checked)
+
+
+def _utf8(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch whose texts were looked at: Arrow takes any bytes that JSON holds."""
+    batch.validate(full=True)
+    return batch
 
 
 def _as_kept(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -236,6 +284,10 @@ def _whole(lines: bytes) -> Any:
 
 def for_columns(format: Format, schema: pa.Schema) -> Format:
     """A format for files that must have these columns: JSON tells maps from structs by them alone."""
+    binary = frozenset(field.name for field in schema if pa.types.is_binary(field.type))
+    if binary and format.endings == CSV.endings:
+        opened: Any = format.schema
+        return replace(format, schema=partial(opened, binary=binary))
     maps = map_paths(schema) if format.schema is _json_schema else None
     return format if maps is None else replace(format, schema=partial(_json_schema, maps=maps))
 

@@ -8,12 +8,15 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
+from caesura.errors import PlanError
 from caesura.io.sources.files import CSV, JSON, PARQUET, FileReader, Format
+from caesura.io.sources.formats import UTF8, csv_in
 from caesura.io.sources.lenient import LenientFileReader
 from caesura.io.sources.memory import BATCH
 from caesura.io.sources.quarantine import OnBad
 from caesura.io.sources.read import Events, refuse_wrong, source_of
 from caesura.io.sources.source import Source
+from caesura.plan import here
 
 
 def read_parquet(
@@ -34,12 +37,22 @@ def read_csv(
     *,
     columns: Sequence[str] | None = None,
     schema: pa.Schema | None = None,
+    encoding: str = UTF8,
     batch_size: int = BATCH,
     on_bad: OnBad = "stop",
     **events: Unpack[Events],
 ) -> Source:
     """Reads a CSV file with a header line, or a folder of them; an empty field is null."""
-    return _files(path, CSV, columns, schema, batch_size, on_bad, events)
+    try:
+        format_ = csv_in(encoding)
+        if format_ is not CSV and on_bad != "stop":
+            raise PlanError(
+                f"on_bad={on_bad!r} goes by the lines of UTF-8, and these files are in {encoding!r}.",
+                remedy="Leave one of the two out, or write the files anew as UTF-8.",
+            )
+    except PlanError as error:
+        raise error.at(events.get("name") or "read", here()) from None
+    return _files(path, format_, columns, schema, batch_size, on_bad, events)
 
 
 def read_json(

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from pathlib import Path
 
 from caesura.consistency import Mode
 from caesura.errors import PlanError
-from caesura.expr.durations import micros
 from caesura.io.places import Place
 from caesura.io.sinks.keyed import outputs_for
 from caesura.io.sinks.protocol import Sink
-from caesura.misuse import shown
-from caesura.plan import Duration, Node, Speculate
+from caesura.plan import Duration, Node, Speculate, seconds
 from caesura.plan.prune import prune
 from caesura.runtime.durable.change import OnChange
 from caesura.runtime.durable.corrections import FinalRows
@@ -58,7 +55,7 @@ def durable_query(
         prune(outputs_for(target, {"out": node})),
         checkpoint=Place.of(checkpoint).absolute(),
         sink=target,
-        every=_seconds(every),
+        every=saving_period(every),
         schedule=schedule,
         speculate=speculate,
         take_over=take_over,
@@ -77,17 +74,11 @@ def prepared_upgrade(
         prune({"out": node}),
         Place.of(checkpoint).absolute(),
         speculate=speculate,
-        every=_seconds(every),
+        every=saving_period(every),
         take_over=take_over,
     )
 
 
-def _seconds(every: Duration) -> float:
-    """How long to go on without saving; whole numbers would be ticks, and the clock has none."""
-    seconds = micros(every) / 1e6 if isinstance(every, str | timedelta) else -1.0
-    if seconds < 0:
-        raise PlanError(
-            f"every={shown(every)} is no time to save after.",
-            remedy="Write a text like '10s', or '0s' for always.",
-        )
-    return seconds
+def saving_period(every: Duration) -> float:
+    """How long to go on without saving, in seconds."""
+    return seconds(every, "time to save after")

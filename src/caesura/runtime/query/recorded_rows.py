@@ -14,7 +14,6 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -23,9 +22,8 @@ import pyarrow as pa
 from caesura.errors import PlanError, StreamError
 from caesura.events import Item, Page
 from caesura.events.arrow_bytes import first_batch
-from caesura.expr.durations import micros
 from caesura.io.places import Place
-from caesura.plan import Duration, Node, Raw
+from caesura.plan import Duration, Node, Raw, seconds
 from caesura.punctuation.writers import promise_from_json
 from caesura.runtime.packets.packet import MALFORMED, decode, encode
 from caesura.runtime.query.recording import Recording
@@ -121,11 +119,11 @@ class TakenIn:
 
 
 def seconds_of(record: Duration) -> float:
-    """How long rows are kept; whole numbers would be ticks, and the clock has none."""
-    seconds = micros(record) / 1e6 if isinstance(record, str | timedelta) else 0.0
-    if seconds <= 0:
+    """How long rows are kept."""
+    length = seconds(record, "time to keep rows for")
+    if not length:
         raise PlanError(f"record={record!r} is no time to keep rows for.", remedy="Write a text like '10m'.")
-    return seconds
+    return length
 
 
 def last_rows(raw: Raw) -> Raw:

@@ -26,7 +26,7 @@ from caesura.io.kafka.written import OutRecord, changes, upserts
 from caesura.io.sinks.protocol import BucketWriter, EpochSink
 from caesura.io.sinks.rows import row_schema, rows_table
 from caesura.misuse import strict
-from caesura.plan import Duration, Node, here, ticks
+from caesura.plan import Duration, Node, here, seconds
 from caesura.punctuation import Pattern, Promises
 from caesura.runtime.buckets.aligner import Epoch
 from caesura.runtime.metrics.status import Board
@@ -303,10 +303,10 @@ def kafka(
             "a topic of upserts carries no punctuation: compaction would take it away.",
             remedy="Write records='changes', or leave punctuation= out.",
         ).at("kafka", here())
-    seconds = [
-        ticks(given, pa.timestamp("us"), name) / 1e6
-        for name, given in (("timeout", timeout), ("transaction_timeout", transaction_timeout))
-    ]
-    cluster = Cluster(servers, tuple((config or {}).items()), seconds[0])
-    target = Target(cluster, topic, notes, seconds[1])
+    try:
+        wait, longest = seconds(timeout, "timeout"), seconds(transaction_timeout, "transaction_timeout")
+    except PlanError as error:
+        raise error.at("kafka", here()) from None
+    cluster = Cluster(servers, tuple((config or {}).items()), wait)
+    target = Target(cluster, topic, notes, longest)
     return KafkaSink(target, key=keys, records=records, punctuation=punctuation, late=late, value=value)
