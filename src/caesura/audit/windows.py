@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -134,7 +134,7 @@ def over_windows(node: Windows, given: Any) -> Rows:
             return _given_rows(use, _called(use, reader, members, start, end), start, end)
 
     return windowed(
-        in_order(given.rows[0], reader, _read_columns(node)),
+        given.rows[0],
         node.group,
         _frame(node.frame),
         compute,
@@ -142,6 +142,7 @@ def over_windows(node: Windows, given: Any) -> Rows:
         stamp=node.stamp,
         timed=node.timed,
         horizon=given.horizon,
+        order=in_order(reader, _read_columns(node), timed=node.timed),
     )
 
 
@@ -162,14 +163,16 @@ def _read_columns(node: Windows) -> list[Expr]:
     return [*plain, *(expr for use in node.uses for _, expr in mapping(use, node.inputs[0].schema))]
 
 
-def in_order(rows: Rows, reader: RowValues, columns: Sequence[Expr]) -> Rows:
-    """Members in canonical order: by start, end and what is read of them; null is the least."""
+def in_order(
+    reader: RowValues, columns: Sequence[Expr], *, timed: bool
+) -> Callable[[tuple[int, int, Payload]], Any]:
+    """Canonical order: by start, by end where that is seen, and by what is read; null is the least."""
 
-    def ordered(row: tuple[int, int, Payload]) -> tuple[Any, ...]:
+    def key(row: tuple[int, int, Payload]) -> tuple[Any, ...]:
         le, re, payload = row
-        return (le, re, *(place(reader.of(expr, payload, le, re)) for expr in columns))
+        return (le, re if timed else 0, *(place(reader.of(expr, payload, le, re)) for expr in columns))
 
-    return sorted(rows, key=ordered)
+    return key
 
 
 # The user's modules.
@@ -181,11 +184,13 @@ def _called(use: Use, reader: RowValues, members: Rows, start: int, end: int) ->
     written: Any = module.target
     target = module.make(use.params)
     window = Window(start, end)
-    if module.segments:
-        return next(iter(target(_array(use, reader, members), np.zeros(1, np.int64))))
     by_class = isinstance(written, type)
     compute = target.compute if by_class else target
-    more = _window_for(written.compute if by_class else written, window)
+    own = written.compute if by_class else written
+    if module.segments:
+        spans = _window_for(own, Window(cast(Any, np.array([start])), cast(Any, np.array([end]))))
+        return next(iter(compute(_view(use, reader, members), np.zeros(1, np.int64), **spans)))
+    more = _window_for(own, window)
     if not module.incremental:
         return compute(_view(use, reader, members), **more)
     state = target.init()
@@ -221,7 +226,8 @@ def _items(use: Use, reader: RowValues, members: Rows) -> list[Any]:
             n: with_dicts(fitted(reader.of(e, payload, le, re), types.get(n)), reader.type(e))
             for n, e in columns
         }
-        item: Any = next(iter(cells.values())) if module.row is None else _row(module.row, cells)
+        item: Any = next(iter(cells.values())) if len(cells) == 1 else cells
+        item = item if module.row is None else _row(module.row, cells)
         out.append(Event(le, re, item) if module.events else item)
     return out
 
@@ -231,14 +237,20 @@ def _row(row: Any, cells: Mapping[str, Any]) -> Any:
 
 
 def _array(use: Use, reader: RowValues, members: Rows) -> Any:
-    return _batch(use, reader, members).column(0).to_numpy(zero_copy_only=False)
+    batch = _batch(use, reader, members)
+    columns = {n: batch.column(n).to_numpy(zero_copy_only=False) for n, _ in mapping(use, reader.schema)}
+    if len(columns) == 1:
+        return next(iter(columns.values()))
+    rows = list(zip(*columns.values(), strict=True))
+    return np.array(rows, [(n, column.dtype) for n, column in columns.items()])
 
 
 def _batch(use: Use, reader: RowValues, members: Rows) -> pa.RecordBatch:
-    names, columns = [], []
+    names, columns, types = [], [], dict(use.module.takes or ())
     for name, expr in mapping(use, reader.schema):
         names.append(name)
-        columns.append(pa.array([reader.of(expr, p, le, re) for le, re, p in members], reader.type(expr)))
+        column = pa.array([reader.of(expr, p, le, re) for le, re, p in members], reader.type(expr))
+        columns.append(column.cast(types.get(name) or column.type))
     if use.module.timed:
         names += ["LE", "RE"]
         columns += [pa.array([row[place] for row in members], pa.int64()) for place in (0, 1)]

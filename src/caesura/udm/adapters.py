@@ -61,7 +61,7 @@ class Adapter:
         """All members at once."""
         match self.module.view:
             case "array":
-                return members.values[0].to_numpy(zero_copy_only=False)
+                return self._array(members.values)
             case "batch":
                 return self._batch(members)
             case "frame":
@@ -77,23 +77,33 @@ class Adapter:
         return [Event(a, b, p) for a, b, p in zip(starts, ends, payloads, strict=True)]
 
     def _payloads(self, values: Sequence[pa.Array]) -> list[Any]:
-        columns: list[list[Any]] = [
-            python_values(_wide(v, t)) for v, t in zip(values, self._types(values), strict=True)
-        ]
+        columns: list[list[Any]] = [python_values(v) for v in self._widened(values)]
         row = self.module.row
-        if row is None:
+        if row is None and len(columns) == 1:
             return columns[0]
-        if typing.is_typeddict(row):
+        if row is None or typing.is_typeddict(row):
             return [dict(zip(self.names, cells, strict=True)) for cells in zip(*columns, strict=True)]
         return [row(**dict(zip(self.names, cells, strict=True))) for cells in zip(*columns, strict=True)]
 
-    def _types(self, values: Sequence[pa.Array]) -> list[pa.DataType | None]:
+    def _widened(self, values: Sequence[pa.Array]) -> list[pa.Array]:
+        """The columns in the types that the module takes."""
         if self.module.takes is None:
-            return [None] * len(values)
-        return [t for _, t in self.module.takes]
+            return list(values)
+        return [_wide(v, t) for v, (_, t) in zip(values, self.module.takes, strict=True)]
+
+    def _array(self, values: Sequence[pa.Array]) -> Any:
+        """One column as it is, several as one array with a field for each."""
+        columns = [v.to_numpy(zero_copy_only=False) for v in self._widened(values)]
+        if len(columns) == 1:
+            return columns[0]
+        fields = [(name, column.dtype) for name, column in zip(self.names, columns, strict=True)]
+        made = np.empty(len(columns[0]), np.dtype(fields))
+        for name, column in zip(self.names, columns, strict=True):
+            made[name] = column
+        return made
 
     def _batch(self, members: Members) -> pa.RecordBatch:
-        columns, names = list(members.values), list(self.names)
+        columns, names = self._widened(members.values), list(self.names)
         if self.module.timed:
             columns += [pa.array(members.le), pa.array(members.re)]
             names += ["LE", "RE"]

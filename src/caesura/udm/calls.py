@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ from caesura.errors import StreamError
 from caesura.expr.arrays import exact_array
 from caesura.kernels.hashing import I64
 from caesura.udm.adapters import Adapter, Members
-from caesura.udm.module import Use, steps_of
+from caesura.udm.module import Use
 from caesura.udm.values import Event, Window
 
 ASK_TWICE = 64
@@ -36,6 +36,8 @@ class Entry:
     re: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
     n: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
     items: dict[int, tuple[Any, int]] = field(default_factory=dict)
+    window: Window | None = None
+    """The window that members were added for, where the module's steps are told of it."""
 
 
 class Caller:
@@ -49,6 +51,7 @@ class Caller:
         self.counts: dict[str, int] = {"calls": 0}
         if self.incremental:
             self.counts |= {"adds": 0, "removes": 0, "handed_over": 0}
+        self._steps_read_window = any(map(self.reads, self.module.steps))
         self._states: dict[Any, dict[Any, Entry]] = {}
         self._lost = 0
         self._old = 0
@@ -140,7 +143,8 @@ class Caller:
                 self.counts["nondeterministic"] = self.counts.get("nondeterministic", 0) + 1
         return result
 
-    def _call(self, members: Members, place: int, method: Callable[..., Any], *args: Any) -> Any:
+    def _call(self, members: Members, place: int | None, method: Callable[..., Any], *args: Any) -> Any:
+        """A step of the module for one window; for all of them at once where no place is given."""
         more = {"window": self.window(members, place)} if self.reads(method) else {}
         try:
             result = method(*args, **more)
@@ -167,24 +171,34 @@ class Caller:
         whole = members.copies()
         starts = np.searchsorted(whole.owner, np.arange(len(members.start)))
         self.counts["calls"] += 1
-        result = self._call(members, 0, self.compute, self.adapter.load(whole), starts)
-        made = result if isinstance(result, pa.Array) else pa.array(result)
-        if len(made) != len(members.start):
-            self.refuse(members, 0, f"gave {len(made)} values for {len(members.start)} windows", None)
-        return made.cast(t)
+        result = self._call(members, None, self.compute, self.adapter.load(whole), starts)
+        try:
+            made = result if isinstance(result, pa.Array) else pa.array(result)
+            column = made.cast(t)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            self.refuse(members, None, f"returned {result!r}, which is no array of {t}", error)
+        if len(column) != len(members.start):
+            self.refuse(members, None, f"gave {len(column)} values for {len(members.start)} windows", None)
+        return column
 
-    def window(self, members: Members, place: int) -> Window:
+    def window(self, members: Members, place: int | None) -> Window:
+        if place is None:
+            return Window(cast(Any, members.start), cast(Any, members.end))
         return Window(int(members.start[place]), int(members.end[place]))
 
-    def refuse(self, members: Members, place: int, problem: str, cause: BaseException | None) -> NoReturn:
-        pairs = np.flatnonzero(members.owner == place)
+    def refuse(
+        self, members: Members, place: int | None, problem: str, cause: BaseException | None
+    ) -> NoReturn:
+        pairs = np.flatnonzero(members.owner == place) if place is not None else np.arange(len(members.owner))
         listed = self.module.view == "list" and bool(members.values)
         rows = self.adapter.items(members.take(pairs[:SHOWN])) if listed else []
         more = f" and {len(pairs) - SHOWN} more" if len(pairs) > SHOWN else ""
         shown = f", with the rows {rows}{more}" if rows else f", with {len(pairs)} rows"
+        where = f"Window {self.window(members, place or 0)}"
+        if place is None and len(members.start) > 1:
+            where = f"{len(members.start)} windows, from {self.window(members, 0)} on"
         raise StreamError(
-            f"{self.module.kind} '{self.module.name}' {problem}. Window "
-            f"{self.window(members, place)}{shown}.",
+            f"{self.module.kind} '{self.module.name}' {problem}. {where}{shown}.",
             remedy="Make the module answer for such a window; check_module finds the smallest one.",
         ) from cause
 
@@ -198,9 +212,13 @@ class Caller:
         order = np.argsort(members.ids[pairs])
         ids, le, re, n = (f[pairs][order] for f in (members.ids, members.le, members.re, members.n))
         entry = states.get(own)
+        window = self.window(members, place) if self._steps_read_window else None
+        if entry is not None and entry.window != window:  # a session that grew: its steps would tell it apart
+            entry = None
         if entry is None:
             near = states.get(keys[place - 1][1]) if place and keys[place - 1][0] == group else None
             entry = states[own] = self._born(near, ids)
+            entry.window = window
         removed, came = _difference(entry, ids, le, re, n)
         left = [entry.items.pop(member) for member in removed.tolist()]
         self._change(members, place, entry, "remove", left)
@@ -219,7 +237,7 @@ class Caller:
 
     def _born(self, near: Entry | None, ids: I64) -> Entry:
         """A new window's state: a copy of its neighbour's where that is nearer than starting anew."""
-        if near is not None and not self.reads(steps_of(self.target)[0]):
+        if near is not None and not self._steps_read_window:
             shared = len(np.intersect1d(near.ids, ids, assume_unique=True))
             if len(near.ids) + len(ids) - 2 * shared < len(ids):
                 copied = getattr(self.target, "copy", copy.deepcopy)(near.state)

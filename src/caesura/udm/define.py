@@ -19,6 +19,7 @@ uda Total(list of double) -> double, incremental
 from __future__ import annotations
 
 import inspect
+import typing
 from collections.abc import Callable
 from typing import Any, overload
 
@@ -61,7 +62,8 @@ def uda(target: Any = None, /, **options: Any) -> Any:
         works row by row.
     **options
         ``name``: what it is called. ``returns``: the type of its answer, where it is not annotated.
-        ``takes``: the columns that it reads, where they are not its parameters. ``registered``: whether
+        ``takes``: the columns that it reads, by name with their types, where its annotations do not say: of
+        one column the values, of several dicts, or an array with a field for each. ``registered``: whether
         it goes by its name, in SQL too. ``vectorised``: whether it is given NumPy arrays of several
         windows at once. ``clip``: how lifetimes are cut to the window: ``"none"``, ``"left"``,
         ``"right"`` or ``"full"``. Properties that it promises, such as ``mergeable=True``,
@@ -120,7 +122,8 @@ def udo(target: Any = None, /, **options: Any) -> Any:
         giving events.
     **options
         ``name``: what it is called. ``returns``: the type of its answer, where it is not annotated.
-        ``takes``: the columns that it reads, where they are not its parameters. ``registered``: whether
+        ``takes``: the columns that it reads, by name with their types, where its annotations do not say: of
+        one column the values, of several dicts, or an array with a field for each. ``registered``: whether
         it goes by its name, in SQL too. ``clip``: how lifetimes are cut to the window: ``"none"``,
         ``"left"``, ``"right"`` or ``"full"``. Properties that it promises, such as ``mergeable=True``,
         ``monotone=True`` or ``deterministic=False``. ``stamp``: when its rows live; a query that uses it
@@ -182,7 +185,12 @@ def _module(
     known = _traits(traits)
     incremental = isinstance(target, type) and (hasattr(target, "add") or hasattr(target, "add_all"))
     in_sets = incremental and not hasattr(target, "add")
-    data, result, params = _methods(target, incremental)
+    if vectorised and (incremental or kind == "udo"):
+        raise PlanError(
+            f"vectorised=True gives one value for each of many windows, which {_other_form(kind)} does not.",
+            remedy="Leave vectorised out, or make it a uda that takes (values, starts).",
+        )
+    data, result, params = _methods(target, incremental, vectorised)
     if known.mergeable and not (incremental and callable(getattr(target, "merge", None))):
         raise PlanError(
             "it is declared mergeable, but has no way to merge two states.",
@@ -195,7 +203,8 @@ def _module(
     shape = _one(notes.get(item.name)) if single else shape_of(notes.get(item.name, item.annotation))
     if vectorised:
         shape = MemberView("array", False, None)
-    reads = any("window" in inspect.signature(f).parameters for f in {data, result})
+    steps: Any = target
+    reads = any(reads_window(f) for f in {data, result, *(steps_of(steps) if incremental else ())})
     returned = hints(result).get("return") if returns is None else returns
     gives, stamps = _gives(kind, returned)
     timed = shape.timed or reads or stamps
@@ -232,13 +241,19 @@ def _traits(given: dict[str, bool]) -> Traits:
         ) from None
 
 
-def _methods(target: Any, incremental: bool) -> tuple[Any, Any, tuple[str, ...]]:
+def _other_form(kind: Kind) -> str:
+    return "an operator (udo)" if kind == "udo" else "a class that adds and removes"
+
+
+def _methods(target: Any, incremental: bool, vectorised: bool) -> tuple[Any, Any, tuple[str, ...]]:
     """The function that takes the data, the one that gives the result, and the parameters to set."""
     if not isinstance(target, type):
         if not callable(target):
             raise PlanError(f"{shown(target)} cannot be called.", remedy="Decorate a function or a class.")
-        spots = [p.name for p in inspect.signature(target).parameters.values()][1:]
-        return target, target, tuple(n for n in spots if n not in ("window", "starts"))
+        spots = [p.name for p in inspect.signature(target).parameters.values()][2 if vectorised else 1 :]
+        if vectorised:
+            _check_starts(list(inspect.signature(target).parameters.values()))
+        return target, target, tuple(n for n in spots if n != "window")
     if incremental:
         needed = STEPS if hasattr(target, "add") else STEPS_IN_SETS
         missing = [step for step in needed if not callable(getattr(target, step, None))]
@@ -251,9 +266,21 @@ def _methods(target: Any, incremental: bool) -> tuple[Any, Any, tuple[str, ...]]
         raise PlanError(
             "the class has neither add nor compute.", remedy="Give compute(self, values), or all four steps."
         )
-    own = inspect.signature(target).parameters if "__init__" in vars(target) else {}
+    own = list(inspect.signature(target).parameters) if "__init__" in vars(target) else []
     steps: Any = target
+    if vectorised:
+        _check_starts(list(inspect.signature(steps.compute).parameters.values())[1:])
     return (steps_of(steps)[0] if incremental else steps.compute), steps.compute, tuple(own)
+
+
+def _check_starts(spots: list[inspect.Parameter]) -> None:
+    """Refuses a function of many windows that does not take where each begins."""
+    takes = [p for p in spots[:2] if p.name != "window" and p.kind is not p.KEYWORD_ONLY]
+    if len(takes) < 2 and not any(p.kind is p.VAR_POSITIONAL for p in takes):
+        raise PlanError(
+            "vectorised=True hands over all values and where each window begins, which it does not take.",
+            remedy="Give it the parameters (values, starts), and window behind them where it reads windows.",
+        )
 
 
 def _item(spots: list[inspect.Parameter], incremental: bool, method: bool) -> inspect.Parameter:
@@ -277,10 +304,11 @@ def _one(annotation: Any) -> MemberView:
 
 
 def _takes(shape: MemberView, takes: Any) -> tuple[tuple[str, pa.DataType | None], ...] | None:
-    if takes is not None:
-        pairs = takes.items() if isinstance(takes, dict) else [("value", takes)]
-        return tuple((name, as_type(t)) for name, t in pairs)
     view: View = shape.view
+    if takes is not None:
+        named = takes if isinstance(takes, dict) else {"value": takes}
+        _check_taken(shape, list(named))
+        return tuple((name, as_type(t)) for name, t in named.items())
     if view in ("frame", "batch"):
         return None
     if is_row(shape.row):
@@ -294,6 +322,29 @@ def _takes(shape: MemberView, takes: Any) -> tuple[tuple[str, pa.DataType | None
             remedy="Annotate with a list of float, int, str, bool, bytes, dates, or of a row class.",
         )
     return (("value", found),)
+
+
+def _check_taken(shape: MemberView, names: list[str]) -> None:
+    """Refuses columns that members, as they are annotated, have no place for."""
+    if not names:
+        raise PlanError("takes= names no column.", remedy="Name one, or leave takes out.")
+    if shape.view != "list" or shape.row is None:
+        return
+    if is_row(shape.row):
+        wanted = [name for name, _ in row_fields(shape.row)]
+        if sorted(wanted) != sorted(names):
+            raise PlanError(
+                f"takes= has the columns {', '.join(names)}, but a {shape.row.__name__} has the fields "
+                f"{', '.join(wanted)}.",
+                remedy="Leave takes out: the fields say what is taken.",
+            )
+    elif len(names) > 1 and (typing.get_origin(shape.row) or shape.row) is not dict:
+        raise PlanError(
+            f"takes= has {len(names)} columns ({', '.join(names)}), but its members are annotated as "
+            f"{getattr(shape.row, '__name__', shape.row)}, which is one value.",
+            remedy="Annotate with list[dict], which has each column by its name, or with a list of a row "
+            "class.",
+        )
 
 
 def _gives(kind: Kind, returned: Any) -> tuple[pa.Schema, bool]:

@@ -15,9 +15,10 @@ uda spread(list of double) -> double, recomputes
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -128,16 +129,21 @@ class Module:
         """Whether it takes what comes and what goes as lists, a call for each window."""
         return self.incremental and hasattr(self.target, "add_all")
 
+    def unset(self, params: tuple[tuple[str, Any], ...]) -> list[str]:
+        """The parameters that have no value, neither here nor in the module."""
+        spots = inspect.signature(self.target).parameters if self.params else {}
+        given = {name for name, _ in params}
+        needed = [name for name in self.params if spots[name].default is inspect.Parameter.empty]
+        named = [n for n in needed if spots[n].kind not in (spots[n].VAR_POSITIONAL, spots[n].VAR_KEYWORD)]
+        return [name for name in named if name not in given]
+
     def make(self, params: tuple[tuple[str, Any], ...]) -> Any:
         """The thing to call: an instance of a class, or a function with its parameters bound."""
         given = dict(params)
         if isinstance(self.target, type):
             made = self.target(**given)
             return InSets(made) if self.in_sets and not hasattr(made, "add") else made
-        if not given:
-            return self.target
-        target: Callable[..., Any] = self.target
-        return lambda *args, **more: target(*args, **more, **given)
+        return partial(self.target, **given) if given else self.target
 
 
 class InSets:

@@ -28,7 +28,10 @@ class Event(Generic[P]):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The window that a module is called for: [start, end) in ticks."""
+    """The window that a module is called for: [start, end) in ticks.
+
+    A module that serves many windows at once is given one with an array of starts and one of ends.
+    """
 
     start: int
     end: int

@@ -186,6 +186,11 @@ class Windows(Node):
             raise PlanError(
                 f"'{use.module.name}' is a {use.module.kind}, used as a {kind}.", remedy=f"Use it with {way}."
             )
+        if unset := use.module.unset(use.params):
+            raise PlanError(
+                f"'{use.module.name}' has parameters without a value: {', '.join(unset)}.",
+                remedy=f"Set them where it is used: {use.module.name}(..., {unset[0]}=...).",
+            )
         for _, expr in mapping(use, schema):
             refuse_moving_ends(expr, self.inputs[0])
         check_types(use, schema, self.time)

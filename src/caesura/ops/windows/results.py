@@ -58,7 +58,7 @@ class WindowRows:
             empty = pa.RecordBatch.from_pylist([], self.node.schema)
             return (none, none), none, none, empty
         todo = units(laid, self.events, self.node.clip, self.node.stamp, timed=self.node.timed)
-        todo = ordered(todo, self.events) if self.work.ordered else todo
+        todo = ordered(todo, self.events, timed=self.node.timed) if self.work.ordered else todo
         made = self.work.rows(todo, self._given(todo, regions))
         window = made.unit
         where = (todo.start[window], todo.end[window], todo.low[window], todo.high[window])

@@ -87,22 +87,26 @@ def _seen(laid: Laid, window: I64, cut: I64, le: I64) -> tuple[I64, I64]:
     return owner[begun], pair[begun]
 
 
-def ordered(todo: Units, events: WindowEvents) -> Units:
-    """Members in canonical order: by start, end and values."""
+def ordered(todo: Units, events: WindowEvents, *, timed: bool) -> Units:
+    """Members in canonical order: by start, by end as far as it is seen, and by values.
+
+    An end that modules do not see, or see cut to the window, may be another one once the window is closed.
+    """
     begun = events.rows.get("le")[todo.row]
     if ((todo.owner[1:] > todo.owner[:-1]) | (begun[1:] > begun[:-1])).all():
         return todo
     rows = distinct(todo.row, events.rows.size)
     place = np.searchsorted(rows, todo.row)
-    le, re = events.rows.get("le")[rows], events.rows.get("re")[rows]
+    le = events.rows.get("le")[rows]
     rank = np.arange(len(rows))
     if not (le[1:] > le[:-1]).all():
-        ranks = [_rank(v) for v in events.values_of(rows)][::-1]
-        rank[np.lexsort((*ranks, re, le))] = np.arange(len(rows))
+        values = [_rank(v) for v in events.values_of(rows)][::-1]
+        rank[np.lexsort((*values, le))] = np.arange(len(rows))
     rank = rank[place]
-    if ((todo.owner[1:] > todo.owner[:-1]) | (rank[1:] > rank[:-1])).all():
+    ends = (todo.re,) if timed else ()
+    if not timed and ((todo.owner[1:] > todo.owner[:-1]) | (rank[1:] > rank[:-1])).all():
         return todo
-    order = np.lexsort((rank, todo.owner))
+    order = np.lexsort((rank, *ends, begun, todo.owner))
     return Units(*todo[:6], *(f[order] for f in todo[6:]))
 
 

@@ -80,8 +80,12 @@ def windowed(
     stamp: str = "aligned",
     timed: bool = False,
     horizon: Horizon = lambda _: 0,
+    order: Callable[[Row], Any] | None = None,
 ) -> Rows:
-    """What a computation gives over each window of each group."""
+    """What a computation gives over each window of each group.
+
+    Members come in the ``order`` of what they are as they are seen; without it as they are.
+    """
     out: Rows = []
     for group in grouped(rows, keys):
         key = {name: group[0][2][name] for name in keys}
@@ -90,6 +94,8 @@ def windowed(
             if stamp == "time_bound":
                 parts = _known(start, end, members, timed)
             for low, high, seen in parts:
+                seen = _clipped(seen, start, end, {"left": "none", "full": "right"}.get(clip, clip))
+                seen = seen if order is None else sorted(seen, key=order)
                 made = compute(_clipped(seen, start, end, clip), start, end)
                 out += [(a, b, {**key, **p}) for a, b, p in _stamped(made, stamp, start, end, low, high)]
     return out
