@@ -68,7 +68,7 @@ def test_holes_that_transactions_leave_are_passed_over_and_what_was_aborted_is_n
     query = read(topic).query()
     query.run()
     [reader] = query.runner._readers
-    assert (taken(query, []), reader.position) == ([0, 2], {"0": 8})
+    assert (taken(query, []), reader.offsets) == ([0, 2], {0: 8})
 
 
 def test_what_a_transaction_that_is_open_holds_is_not_waited_for(make_topic: Make) -> None:
@@ -173,6 +173,38 @@ def test_retention_behind_the_saved_offset_stops_the_query_or_is_skipped_and_tol
     [late] = again.late().values()
     assert found == [10, 20, 50]
     assert "2 offsets are gone" in late.column("reason")[0].as_py()
+
+
+@pytest.mark.parametrize("more", [-1, 0, 2])
+def test_a_topic_that_was_made_anew_is_not_read_on(make_topic: Make, more: int) -> None:
+    topic = make_topic()
+    topic.rows([1, 2, 3])
+    first = read(topic).query()
+    first.run()
+    saved = chunks(first)
+    first.close()
+    again = read(topic).query()
+    again.restore(saved)  # the same topic still
+    again.close()
+    topic.anew()
+    topic.rows(range(3 + more))
+    with pytest.raises(StreamError, match="was deleted and made anew since it was read"):
+        read(topic).query().restore(saved)
+
+
+def test_a_topic_that_is_made_anew_under_its_reader_stops_it(
+    make_topic: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(polling, "REFRESH_SECONDS", 0.0)
+    topic = make_topic()
+    topic.rows([1])
+    query, found = read(topic, until=None).query(), list[int]()
+    step_until(query, lambda: len(taken(query, found)) == 1)
+    topic.anew()
+    topic.rows([1, 2])
+    with pytest.raises(CaesuraError, match=r"made anew|no topic|no longer there"):
+        step_until(query, lambda: False)
+    query.close()
 
 
 def test_what_cannot_be_replayed_says_why_and_from_where_on_it_can(make_topic: Make, tmp_path: Path) -> None:

@@ -92,6 +92,9 @@ def kafka(topic: str, *values: bytes) -> str:
     """The address of a broker with a topic of one partition."""
     from confluent_kafka import Producer
 
+    from caesura.io.kafka import cluster
+
+    cluster.ID_SECONDS = 0.1  # this broker has no answer to what the id of a topic is
     producer = Producer({"test.mock.num.brokers": 1, "allow.auto.create.topics": True})
     for value in values:
         producer.produce(topic, value, partition=0)

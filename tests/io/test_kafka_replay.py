@@ -33,6 +33,7 @@ class FakeAdmin:
 
 def reader(monkeypatch: pytest.MonkeyPatch, answer: str | Exception, begins: dict[int, int]) -> KafkaReader:
     monkeypatch.setattr(Cluster, "partitions", lambda self, topic: sorted(begins))
+    monkeypatch.setattr(Cluster, "topic_id", lambda self, topic: 1)
     monkeypatch.setattr(Cluster, "name", lambda self: "fake")
     monkeypatch.setattr(Cluster, "admin", lambda self: FakeAdmin(answer))
     monkeypatch.setattr(TopicBounds, "earliest", lambda self: begins)

@@ -194,7 +194,7 @@ def test_the_current_rows_are_those_of_the_table_across_restarts(tmp_path_factor
             current[key] = random.choice("abc")
             lake.upsert(row(key, current[key]))
         if step == 5 or random.random() < 0.4:
-            while query.runner._readers[0].position != {"0": reader_of(now).latest()[0]}:
+            while query.runner._readers[0].offsets != {0: reader_of(now).latest()[0]}:
                 query.step()
             rows += query.take("out")
             saved |= query.snapshot()

@@ -19,7 +19,7 @@ from caesura.plan import Raw
 
 pytest.importorskip("pyspark")
 from caesura.spark import MemorySink, start
-from caesura.spark.host.lane_source import LanePart, LaneReader
+from caesura.spark.host.lane_source import LanePart, LaneReader, SourceText
 from caesura.spark.worker.job import Job
 from caesura.spark.worker.shipped import ShippedJob
 
@@ -64,7 +64,7 @@ def test_an_epoch_reads_each_lane_to_where_it_ended_when_the_driver_asked(tmp_pa
     (tmp_path / "0.txt").write_text("1 2 3")
     node = source(tmp_path)
     job = ShippedJob.of(Job("q", cut({"out": node}, 2), 2, "arrival", closes=False))
-    reader = LaneReader(job, node.fingerprint, dumps(node.reader.lane_bounds))
+    reader = LaneReader(job, node.fingerprint, dumps(node.reader.lane_bounds), SourceText("numbers", ""))
     first = reader.latestOffset(reader.initialOffset(), None)
     (tmp_path / "0.txt").write_text("1 2 3 4")
     (tmp_path / "1.txt").write_text("")

@@ -48,15 +48,24 @@ class MemoryBroker:
         self.servers = f"memory-{next(NUMBERS)}"
         self.poll = poll
         self.topics: dict[str, list[list[Entry]]] = {}
+        self.ids: dict[str, int] = {}
+        """A number for each topic; one that is made anew has another."""
+        self.begins: dict[tuple[str, int], int] = {}
+        """Where partitions begin whose first records are gone."""
         self.groups: dict[tuple[str, str, int], Any] = {}
         self.transactions: dict[str, Transaction] = {}
         self.calls, self.kill_at, self.dead = 0, -1, False
         self.spread = 0
 
     def make(self, topic: str, partitions: int = 1) -> str:
-        self.topics.setdefault(topic, [])
+        if topic not in self.topics:
+            self.topics[topic], self.ids[topic] = [], next(NUMBERS) + 1
         self.topics[topic] += [[] for _ in range(partitions - len(self.topics[topic]))]
         return topic
+
+    def drop(self, topic: str) -> None:
+        """Deletes a topic."""
+        del self.topics[topic]
 
     @contextmanager
     def served(self, kill_at: int = -1) -> Iterator[MemoryBroker]:
@@ -147,6 +156,12 @@ class MemoryClient:
             made[topic] = SimpleNamespace(partitions={}, error=KafkaError.UNKNOWN_TOPIC_OR_PART)
         return SimpleNamespace(topics=made, cluster_id=self.broker.servers)
 
+    def describe_topics(self, topics: Any, request_timeout: float = 0) -> dict[str, Any]:
+        """What an administrator learns of the one topic that is asked for: here, its id."""
+        number = self.broker.ids[topics.topic_names[0]]
+        own = SimpleNamespace(get_most_significant_bits=lambda: number, get_least_significant_bits=lambda: 0)
+        return {topics.topic_names[0]: SimpleNamespace(result=lambda: SimpleNamespace(topic_id=own))}
+
     def create_topics(self, topics: list[Any]) -> dict[str, Any]:
         for one in topics:
             self.broker.make(one.topic, one.num_partitions)
@@ -166,12 +181,17 @@ class MemoryConsumer(MemoryClient):
         self.committed_only = config["isolation.level"] == "read_committed"
 
     def get_watermark_offsets(self, place: Any, timeout: float = 0) -> tuple[int, int]:
-        return 0, self.broker.end(place.topic, place.partition, self.committed_only)
+        low = self.broker.begins.get((place.topic, place.partition), 0)
+        return low, self.broker.end(place.topic, place.partition, self.committed_only)
 
     def incremental_assign(self, places: list[Any]) -> None:
         self.positions |= {(place.topic, place.partition): place.offset for place in places}
 
     assign = incremental_assign
+
+    def incremental_unassign(self, places: list[Any]) -> None:
+        for place in places:
+            del self.positions[place.topic, place.partition]
 
     def consume(self, number: int, timeout: float = 0) -> list[MemoryMessage]:
         return [message for place in list(self.positions) for message in self._of(place)]
@@ -179,6 +199,9 @@ class MemoryConsumer(MemoryClient):
     def _of(self, place: tuple[str, int]) -> Iterator[MemoryMessage]:
         entries, end = self.broker.topics[place[0]][place[1]], self.broker.end(*place, self.committed_only)
         taken = 0
+        if self.positions[place] < self.broker.begins.get(place, 0):
+            yield MemoryMessage((*place, 0), None, KafkaError(KafkaError._AUTO_OFFSET_RESET))
+            return
         while (at := self.positions[place]) < end and taken < self.broker.poll:
             self.positions[place] += 1
             if entries[at].state in ("committed", "open"):

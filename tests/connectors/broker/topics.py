@@ -19,10 +19,23 @@ class Topic:
     def __init__(self, servers: str, partitions: int, config: dict[str, str]) -> None:
         self.servers, self.name = servers, f"topic-{RUN}-{next(NUMBERS)}"
         self.admin = AdminClient({"bootstrap.servers": servers})
-        self.admin.create_topics([NewTopic(self.name, partitions, 1, config=config)])[self.name].result()
+        self._create(partitions, config)
         # In order, also where a partition that is new has no leader yet and a record is sent again.
         options = {"linger.ms": 0, "enable.idempotence": True}
         self.producer = Producer({"bootstrap.servers": servers, **options})
+        self._await(partitions)
+
+    def _create(self, partitions: int, config: dict[str, str]) -> None:
+        self.admin.create_topics([NewTopic(self.name, partitions, 1, config=config)])[self.name].result()
+
+    def anew(self, partitions: int = 1) -> None:
+        """Deletes the topic, and makes another of its name."""
+        self.admin.delete_topics([self.name])[self.name].result()
+        while self.name in self.producer.list_topics().topics:
+            pass
+        self._create(partitions, {})
+        options = {"linger.ms": 0, "enable.idempotence": True}
+        self.producer = Producer({"bootstrap.servers": self.servers, **options})
         self._await(partitions)
 
     def widen(self, partitions: int) -> None:

@@ -39,7 +39,10 @@ class DeltaLog(LakeTable):
                 remedy="Write it without delta.columnMapping.mode; or read it with Spark: cz.from_cdf(...).",
             )
         self.schema = pa.schema(opened.schema().to_arrow()).remove_metadata()
-        self.identity = f"delta:{self.place.identity}:{meta.id}"
+        self.identity = self._identity(meta)
+
+    def _identity(self, meta: Any) -> str:
+        return f"delta:{self.place.identity}:{meta.id}"
 
     @property
     def name(self) -> str:
@@ -64,7 +67,9 @@ class DeltaLog(LakeTable):
             ) from error
 
     def latest(self) -> int:
-        return int(self._opened().version())
+        opened = self._opened()
+        self.refuse_other(self._identity(opened.metadata()))
+        return int(opened.version())
 
     def versions(self, after: int, last: int) -> list[int]:
         for version in range(after + 1, last + 1):

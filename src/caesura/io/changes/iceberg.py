@@ -31,7 +31,10 @@ class IcebergSnapshots(LakeTable):
             )
         own = self._table.schema().as_arrow()
         self.schema = pa.schema([(field.name, plain_type(field.type)) for field in own])
-        self.identity = f"iceberg:{named.table}:{self._table.metadata.table_uuid}"
+        self.identity = self._identity()
+
+    def _identity(self) -> str:
+        return f"iceberg:{self._named.table}:{self._table.metadata.table_uuid}"
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_table": None}
@@ -49,6 +52,7 @@ class IcebergSnapshots(LakeTable):
 
     def latest(self) -> int | None:
         self._table = self._named.load()
+        self.refuse_other(self._identity())
         current = self._table.current_snapshot()
         return None if current is None else int(current.sequence_number)
 

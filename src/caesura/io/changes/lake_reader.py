@@ -9,7 +9,7 @@ is the latest then; so an offset tells what it is in the middle of, and nothing 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -19,6 +19,7 @@ import pyarrow as pa
 from caesura.errors import StreamError
 from caesura.io.places import Place
 from caesura.io.sources.memory import BATCH, columns_key, in_lane
+from caesura.io.sources.passed import small_hash
 from caesura.io.sources.protocol import Offsets, Reader
 from caesura.plan import NOTHING_NOW, Raw, SourceBatch
 
@@ -28,6 +29,10 @@ CHANGE, VERSION, TIME = "_change_type", "_commit_version", "_commit_timestamp"
 """What is known of a change, by the names of Delta's change feed."""
 META = {CHANGE: pa.string(), VERSION: pa.int64(), TIME: pa.timestamp("us", "UTC")}
 INSERT, DELETE = "insert", "delete"
+REPLACED = "deleted and made anew since it was read"
+ANEW = "Put back the table that was read; or start with a new checkpoint, which begins with the whole table."
+TABLE = "table"
+"""Under which the identity of a table stands among its offsets."""
 Start = Literal["snapshot", "latest"]
 Until = Literal["latest"]
 
@@ -83,6 +88,11 @@ class LakeTable(ABC):
     def rows(self, file: TableFile) -> Iterator[pa.RecordBatch]:
         """The rows of a file in the table's columns, with the column of changes where it has that."""
 
+    def refuse_other(self, identity: str) -> None:
+        """Refuses a table that stands in the place of the one that was opened."""
+        if identity != self.identity:
+            raise StreamError(f"{self.name} was {REPLACED}.", remedy=ANEW)
+
     def gone(self, version: int, what: str) -> StreamError:
         """Refuses to go on behind a version that cannot be read any more."""
         return StreamError(
@@ -97,6 +107,7 @@ class LakeReader(Reader):
 
     spark_form = "lanes"
     poll_seconds = 1.0
+    put_back = ANEW
 
     def __init__(
         self, table: LakeTable, meta: Sequence[str], *, start: Start = "snapshot", until: Until | None = None
@@ -121,6 +132,16 @@ class LakeReader(Reader):
 
     def cannot_replay(self) -> str:
         return f"{self.table.name} is read from the version that is its latest when a query begins"
+
+    def lane_name(self, lane: int) -> str:
+        return self.table.name
+
+    def passed(self, offsets: Offsets) -> Mapping[str, int]:
+        return {TABLE: small_hash(self.table.identity)}
+
+    def displaced(self, passed: Mapping[str, int]) -> str:
+        same = passed.get(TABLE) in (None, small_hash(self.table.identity))
+        return "" if same else f"{self.table.name} was {REPLACED}"
 
     def latest(self) -> Offsets:
         version = self.table.latest()

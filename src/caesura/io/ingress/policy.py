@@ -315,13 +315,15 @@ def heartbeat(
 
 
 @strict
-def at_end(*, closes: bool = True) -> Policy:
+def at_end(*, closes: bool | None = None) -> Policy:
     """No progress until the input ends: what a source promises unless you say otherwise.
 
     Parameters
     ----------
     closes
-        Whether the end of input promises that nothing follows.
+        Whether the end of input promises that nothing follows; by default where nothing can: rows in memory
+        and single files end, and so does everything that is read once, by a query without a checkpoint. A
+        folder, a topic or a table that a query with a checkpoint reads may grow until its next start.
 
     Returns
     -------

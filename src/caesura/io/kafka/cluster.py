@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from caesura.errors import CaesuraError, DataError, PlanError, StreamError, closest
+from caesura.io.sources.passed import small_hash
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Producer
@@ -24,6 +25,17 @@ LOG = logging.getLogger("caesura.kafka")
 OWN = ("bootstrap.servers", "enable.auto.commit", "enable.partition.eof", "auto.offset.reset", "group.id")
 """What a source sets itself: offsets belong to the query, and its end is told by the broker."""
 
+SKIP = (
+    "Read with on_gap='skip' to go on without them, or start anew without the saved state; a longer "
+    "retention.ms keeps records until they are read."
+)
+GIVE_TOPIC = "Give the topic that was read, or start anew without the saved state."
+TOPIC = "topic"
+"""Under which the id of a topic stands among the offsets of its partitions."""
+ID_SECONDS = 5.0
+"""How long a broker that answers everything else may take to say the id of a topic."""
+SILENT: set[Cluster] = set()
+"""The clusters that do not say ids, as far as this process knows."""
 QUEUE_MILLIS = 20
 """How long a client waits whose queue is full: a second, if nothing is said, in which it runs empty."""
 END_MILLIS = 10
@@ -145,6 +157,25 @@ class Cluster:
             low, high = asker(self, os.getpid()).get_watermark_offsets(place, timeout=self.seconds)
             return int(low), int(high)
 
+    def topic_id(self, topic: str) -> int | None:
+        """What tells a topic from one of its name that is made anew; None where brokers do not say."""
+        from confluent_kafka import KafkaError, KafkaException, TopicCollection
+
+        admin, seconds = admin_asker(self, os.getpid()), min(self.seconds, ID_SECONDS)
+        if self in SILENT:
+            return None
+        try:
+            [answer] = admin.describe_topics(TopicCollection([topic]), request_timeout=seconds).values()
+            own = answer.result().topic_id
+        except KafkaException as error:
+            unsaid = (KafkaError._TIMED_OUT, KafkaError._UNSUPPORTED_FEATURE, KafkaError.UNSUPPORTED_VERSION)
+            if error.args[0].code() not in unsaid:
+                raise self.meaning(error.args[0], topic) from None
+            SILENT.add(self)
+            return None
+        bits = (own.get_most_significant_bits(), own.get_least_significant_bits())
+        return None if not any(bits) else small_hash(f"{bits[0]}:{bits[1]}")
+
     def cleanup_policy(self, topic: str) -> str:
         """How a topic gets rid of old records: "delete", "compact", or both."""
         admin = self.admin()
@@ -205,6 +236,16 @@ class TopicBounds:
     cluster: Cluster
     topic: str
 
+    def passed(self, offsets: Mapping[int, int]) -> dict[str, int]:
+        """Which topic it is whose offsets these are."""
+        known = self.cluster.topic_id(self.topic)
+        return {} if known is None else {TOPIC: known}
+
+    def displaced(self, passed: Mapping[str, int]) -> str:
+        """Why offsets are not of this topic; empty where they are, or nobody says."""
+        known = self.cluster.topic_id(self.topic) if TOPIC in passed else None
+        return "" if known in (None, passed.get(TOPIC)) else made_anew(self.topic)
+
     def earliest(self) -> dict[int, int]:
         return {partition: low for partition, (low, _) in self._watermarks().items()}
 
@@ -244,6 +285,17 @@ def asker(cluster: Cluster, process: int) -> Consumer:
     return cluster.consumer()
 
 
+@lru_cache(maxsize=8)
+def admin_asker(cluster: Cluster, process: int) -> AdminClient:
+    """The same for what only an administrator's client can ask."""
+    return cluster.admin()
+
+
+def made_anew(topic: str) -> str:
+    """That a topic is not the one that was read, in words."""
+    return f"topic '{topic}' was deleted and made anew since it was read"
+
+
 def lost(topic: str, partition: int, position: int, begin: int) -> str:
     """That records were deleted before they were read, in words."""
     return (
@@ -256,8 +308,7 @@ def refuse_gap(topic: str, partition: int, position: int, begin: int) -> NoRetur
     """Stops where retention has passed a saved offset."""
     raise StreamError(
         lost(topic, partition, position, begin) + ".",
-        remedy="Read with on_gap='skip' to go on without them, or start anew without the saved state; a "
-        "longer retention.ms keeps records until they are read.",
+        remedy=SKIP,
     )
 
 
@@ -266,8 +317,14 @@ def refuse_ahead(topic: str, partition: int, position: int, end: int) -> NoRetur
     raise StreamError(
         f"partition {partition} of topic '{topic}' is to be read on from offset {position}, and it ends at "
         f"{end}: it is not the topic that was read before.",
-        remedy="Give the topic that was read, or start anew without the saved state.",
+        remedy=GIVE_TOPIC,
     )
+
+
+def refuse_made_anew(bounds: TopicBounds, passed: Mapping[str, int]) -> None:
+    """Stops where a topic has become another one under its reader."""
+    if why := bounds.displaced(passed):
+        raise StreamError(f"{why}: its records have other offsets.", remedy=GIVE_TOPIC)
 
 
 def _first_line(error: object) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from caesura.io.kafka.cluster import Cluster, lost, refuse_ahead, refuse_gap
+from caesura.io.kafka.cluster import Cluster, TopicBounds, lost, refuse_ahead, refuse_gap, refuse_made_anew
 from caesura.io.kafka.promised import found_promises, with_promises
 from caesura.io.kafka.records import RecordForm, lane_rows
 from caesura.plan import NOTHING_NOW, Raw, SourceBatch
@@ -38,8 +38,18 @@ Begin = Literal["earliest", "latest"]
 class Polling:
     """Reads partitions of a topic, each from a position on."""
 
-    def __init__(self, cluster: Cluster, form: RecordForm, *, begin: Begin, on_gap: OnGap) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        form: RecordForm,
+        *,
+        begin: Begin,
+        on_gap: OnGap,
+        passed: Mapping[str, int] | None = None,
+    ) -> None:
         self._cluster, self._form, self._begin, self._on_gap = cluster, form, begin, on_gap
+        self._passed = passed or {}
+        """Which topic it is."""
         self._nothing = pa.RecordBatch.from_pylist([], form.schema)
         self.positions: dict[int, int] = {}
         self._ends: dict[int, int] | None = None
@@ -84,6 +94,7 @@ class Polling:
         self._refreshed = time.monotonic()
         if self._trouble is not None:
             return list(self.positions)
+        refuse_made_anew(TopicBounds(self._cluster, self._form.topic), self._passed)
         return self._cluster.partitions(self._form.topic)
 
     def _join(self, consumer: Consumer, lanes: Iterable[int], offsets: Mapping[int, int]) -> Iterator[Raw]:

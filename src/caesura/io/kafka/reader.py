@@ -5,13 +5,13 @@ Nothing is committed to the broker: how far a query has read is saved with its s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Literal
 
 from caesura.errors import StreamError
-from caesura.io.kafka.cluster import Cluster, TopicBounds
+from caesura.io.kafka.cluster import GIVE_TOPIC, SKIP, Cluster, TopicBounds
 from caesura.io.kafka.polling import Begin, OnGap, Polling
 from caesura.io.kafka.records import RecordForm
 from caesura.io.sources.protocol import Offsets, Reader
@@ -27,6 +27,7 @@ class KafkaReader(Reader):
 
     spark_form = "lanes"
     poll_seconds = 0.005
+    put_back, gap_remedy = GIVE_TOPIC, SKIP
 
     def __init__(
         self, cluster: Cluster, form: RecordForm, *, begin: Begin, until: Until | None, on_gap: OnGap
@@ -38,6 +39,7 @@ class KafkaReader(Reader):
         self.punctuates = form.punctuated
         self.lanes = len(cluster.partitions(form.topic))
         self._cluster_name = cluster.name()
+        self._passed = self.lane_bounds.passed({})
         self._describe_form()
 
     def _describe_form(self) -> None:
@@ -73,6 +75,12 @@ class KafkaReader(Reader):
     def lane_bounds(self) -> TopicBounds:
         return TopicBounds(self.cluster, self.form.topic)
 
+    def passed(self, offsets: Offsets) -> Mapping[str, int]:
+        return self._passed
+
+    def displaced(self, passed: Mapping[str, int]) -> str:
+        return self.lane_bounds.displaced(passed)
+
     def cannot_replay(self) -> str:
         """Retention and compaction take records away; the first leaves all from some offsets on."""
         begins = self.earliest()
@@ -93,7 +101,7 @@ class KafkaReader(Reader):
         )
 
     def _polling(self) -> Polling:
-        return Polling(self.cluster, self.form, begin=self.begin, on_gap=self.on_gap)
+        return Polling(self.cluster, self.form, begin=self.begin, on_gap=self.on_gap, passed=self._passed)
 
     def read(self, offsets: Offsets) -> Iterator[SourceBatch]:
         return self._polling().batches(offsets, ends=None if self.until is None else self.latest())

@@ -27,7 +27,7 @@ from caesura.io.ingress.clock import to_ticks
 from caesura.io.places import Place
 from caesura.io.sources.formats import CSV, JSON, PARQUET, Format, encoding_advice, for_columns, looks_like
 from caesura.io.sources.memory import BATCH, in_lane
-from caesura.io.sources.passed import PassedFiles, differs
+from caesura.io.sources.passed import FileState, PassedFiles, displaced
 from caesura.io.sources.protocol import Offsets, Reader
 from caesura.io.sources.pruning import Pruning, ValueRange
 from caesura.io.sources.row_groups import Groups, RowGroupRange, unread, wanted_first
@@ -42,6 +42,10 @@ class FileReader(Reader):
     """A file, or the files of a folder."""
 
     spark_form = "files"
+    put_back = (
+        "Put the files back as they were, with the times at which they were written (cp -p), and give new "
+        "rows in files whose names sort behind; or start anew without the saved state."
+    )
 
     @property
     def as_files(self) -> FileReader:
@@ -118,20 +122,34 @@ class FileReader(Reader):
         return self._passed.up_to(offsets.get(0, 0))
 
     def displaced(self, passed: Mapping[str, int]) -> str:
-        if not passed or not differs(passed, (file.name for file in self.files())):
+        if not passed:
             return ""
-        return f"in '{self.path}' files were put before those that were read, or some of these are gone"
+        files, states = self.files(), self._states()
+        why = displaced(passed, {file.name: states.get(file.name) for file in files})
+        return f"in '{self.path}' {why}" if why else ""
 
-    def _coming_by(self) -> Iterator[tuple[Place, PassedFiles]]:
+    def _states(self) -> Mapping[str, FileState]:
+        """By name, what tells that a file is the same."""
+        own = self.path.entry()
+        entries = [own] if own is not None and own.is_file else self.path.entries()
+        return {entry.name: (entry.size, entry.changed) for entry in entries}
+
+    def _coming_by(self) -> Iterator[tuple[Place, Callable[[int], PassedFiles]]]:
         """The files in reading order; whoever reads says at which row each begins."""
         self._passed = passed = PassedFiles()
-        return ((file, passed) for file in self.files())
+        files, states = self.files(), self._states()
+
+        def begins(file: Place, row: int) -> PassedFiles:
+            passed.add(file.name, row, states.get(file.name))
+            return passed
+
+        return ((file, partial(begins, file)) for file in files)
 
     def read(self, offsets: Offsets) -> Iterator[Raw]:
         skip = offsets.get(0, 0)
         offset = 0
-        for file, passed in self._coming_by():
-            passed.add(file.name, offset)
+        for file, begins in self._coming_by():
+            begins(offset)
             if self.format.rows is not None and skip > offset:
                 rows = self._open(file, self.format.rows)
                 if offset + rows <= skip:
@@ -161,8 +179,8 @@ class FileReader(Reader):
     def _parts(self, offsets: Offsets, time: str) -> Iterator[RowGroupRange]:
         """What is left to read of the files, in their order."""
         start = 0
-        for file, passed in self._coming_by():
-            passed.add(file.name, start)
+        for file, begins in self._coming_by():
+            begins(start)
             opened: Groups = self._open(file, lambda f: Groups(f, self.schema))
             left = unread(offsets, start, opened.rows) < opened.rows
             if left:

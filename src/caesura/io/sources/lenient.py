@@ -14,7 +14,7 @@ that is read or not. Whatever cannot be read keeps an offset of its own, so that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +31,7 @@ from caesura.io.places import Place
 from caesura.io.sources.files import FileReader
 from caesura.io.sources.formats import CSV, CsvLines, Format, csv_names, line_blocks
 from caesura.io.sources.memory import BATCH
+from caesura.io.sources.passed import FileState
 from caesura.io.sources.protocol import Offsets
 from caesura.io.sources.pruning import Pruning
 from caesura.io.sources.quarantine import OnBad, Quarantine, SetAside
@@ -79,11 +80,18 @@ class LenientFileReader(FileReader):
         there = super().files()
         if not hasattr(self, "_whole") or self.path.is_file():
             return there
-        names = {file.name for file in there}
-        missing = {
-            some.file for some in Quarantine(self.path, self._whole).entries() if not some.lines
-        } - names
+        missing = self._set_aside() - {file.name for file in there}
         return sorted([*there, *(self.path / name for name in missing)], key=lambda file: file.name)
+
+    def _set_aside(self) -> set[str]:
+        """The files that are set aside whole."""
+        return {some.file for some in Quarantine(self.path, self._whole).entries() if not some.lines}
+
+    def _states(self) -> Mapping[str, FileState]:
+        """As of any file; one that is set aside may be mended, or taken away."""
+        if self.path.is_file():
+            return super()._states()
+        return {**super()._states(), **dict.fromkeys(self._set_aside())}
 
     def narrowed(self, columns: Sequence[str]) -> LenientFileReader:
         """The same files; what is bad in them stays so."""
@@ -97,11 +105,13 @@ class LenientFileReader(FileReader):
 
     def read(self, offsets: Offsets) -> Iterator[Raw]:
         skip, start = offsets.get(0, 0), 0
-        for file, passed in self._coming_by():
-            passed.add(file.name, start)
+        for file, begins in self._coming_by():
+            passed = begins(start)
             rows = self._rows_before(file, skip - start)
             end = start + (rows or 0)
             for raw in self._given(file, fresh=start >= skip) if rows is None else ():
+                if raw.offset == 0 and not raw.batch.num_rows and self._quarantine(file).whole(file):
+                    passed.set_aside()
                 moved = _moved(raw, start)
                 end = moved.end
                 if moved.offset < skip < end:

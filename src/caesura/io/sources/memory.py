@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,12 +18,15 @@ from caesura.errors import DataError
 from caesura.events.columns import joined_batches
 from caesura.events.content import column_key
 from caesura.events.types import is_words
+from caesura.io.sources.passed import PassedRows
 from caesura.io.sources.protocol import Offsets, Reader
 from caesura.plan import Raw
 
 if TYPE_CHECKING:
     import pandas as pd
 
+OTHER_ROWS = "the first rows are others than those that were read"
+PUT_BACK = "Give the rows that were read first, as they were; or start anew without the saved state."
 BATCH = 65_536
 THREADS = 4
 
@@ -67,6 +70,7 @@ class TableReader(Reader):
     """A table in memory; it can be read again and again."""
 
     in_memory = True
+    put_back = PUT_BACK
 
     def __init__(self, table: pa.Table, *, batch_size: int = BATCH) -> None:
         self.table = table
@@ -76,6 +80,7 @@ class TableReader(Reader):
         """Whether chunks are put together: each is a page of its own, and steps work by the page."""
         self._columns: dict[str, str] = {}
         """The keys of those columns that were asked for, shared by narrower readers of the table."""
+        self._passed = PassedRows(table)
         self._itself: pa.Table | None = None
         """The table that it is known by within a run, in place of its rows. It is held for as long, so that
         no other table has its address meanwhile; nothing that is saved or sent is known by it."""
@@ -117,6 +122,12 @@ class TableReader(Reader):
 
     def latest(self) -> Offsets:
         return {0: self.table.num_rows}
+
+    def passed(self, offsets: Offsets) -> Mapping[str, int]:
+        return self._passed.up_to(min(offsets.get(0, 0), self.table.num_rows))
+
+    def displaced(self, passed: Mapping[str, int]) -> str:
+        return OTHER_ROWS if self._passed.differ(passed) else ""
 
     def read(self, offsets: Offsets) -> Iterator[Raw]:
         skip = offsets.get(0, 0)

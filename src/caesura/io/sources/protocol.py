@@ -63,11 +63,15 @@ class ListedFiles(Protocol):
 
 
 class LaneBounds(Protocol):
-    """Where lanes begin and end now, for a process that asks for nothing else."""
+    """Where lanes begin and end now, and whose they are, for a process that asks for nothing else."""
 
     def earliest(self) -> Offsets: ...
 
     def latest(self) -> Offsets | None: ...
+
+    def passed(self, offsets: Offsets) -> Mapping[str, int]: ...
+
+    def displaced(self, passed: Mapping[str, int]) -> str: ...
 
 
 class Reader(ABC):
@@ -146,11 +150,17 @@ class Reader(ABC):
 
     @property
     def lane_bounds(self) -> LaneBounds:
-        """What answers `earliest` and `latest`: itself, or something smaller that takes less to import."""
+        """What answers `earliest`, `latest`, `passed` and `displaced`: itself, or something smaller.
+
+        It goes to a process of its own, and is to take little to import.
+        """
         return self
 
     passes_gaps: bool = False
     """Whether it goes on where rows behind a saved offset are gone; else the query stops."""
+
+    gap_remedy: str = "Put them back and start again, or start anew without the saved state."
+    """What to do where rows behind a saved offset are gone."""
 
     def lane_name(self, lane: int) -> str:
         """What messages call a lane."""
@@ -205,6 +215,9 @@ class Reader(ABC):
     def displaced(self, passed: Mapping[str, int]) -> str:
         """Why saved offsets no longer mean the rows that they did; empty where they do."""
         return ""
+
+    put_back: str = "Put back what was read, or start anew without the saved state."
+    """What to do where saved offsets no longer mean the rows that they did."""
 
     def saved(self, offsets: Offsets) -> None:
         """Takes note that a query goes on from these offsets, whatever happens: what lies before may go."""

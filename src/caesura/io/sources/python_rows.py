@@ -21,7 +21,8 @@ from caesura.errors import DataError, PlanError, closest
 from caesura.events.columns import empty_rows
 from caesura.events.content import column_key
 from caesura.expr.arrays import exact_array
-from caesura.io.sources.memory import BATCH, columns_key
+from caesura.io.sources.memory import BATCH, OTHER_ROWS, PUT_BACK, columns_key
+from caesura.io.sources.passed import PassedRows
 from caesura.io.sources.protocol import Offsets, Reader
 from caesura.plain_arrays import plain_array
 from caesura.plan import Raw, SourceBatch
@@ -35,6 +36,7 @@ class RowsReader(Reader):
     """An iterable of Python rows. A sequence can be read again; an iterator once."""
 
     in_memory = True
+    put_back = PUT_BACK
 
     def __init__(
         self, rows: Iterable[Any], schema: pa.Schema | None = None, *, batch_size: int | None = None
@@ -77,12 +79,29 @@ class RowsReader(Reader):
             ) from None
 
     @cached_property
+    def _whole(self) -> pa.Table:
+        """All rows, where they can be read again."""
+        parts = self._again()
+        return pa.Table.from_batches([raw.batch for raw in parts], self.schema if not parts else None)
+
+    @cached_property
+    def _passed(self) -> PassedRows:
+        return PassedRows(self._whole)
+
+    def passed(self, offsets: Offsets) -> Mapping[str, int]:
+        if self.origin is not None:
+            return {}
+        return self._passed.up_to(min(offsets.get(0, 0), self._whole.num_rows))
+
+    def displaced(self, passed: Mapping[str, int]) -> str:
+        return OTHER_ROWS if self.origin is None and self._passed.differ(passed) else ""
+
+    @cached_property
     def key(self) -> str:  # type: ignore[override]
         """By content, where the rows can be read again; else by the columns alone."""
         if self.origin is not None:
             return f"iterator:{columns_key(self.schema)}"
-        parts = self._again()
-        whole = pa.Table.from_batches([raw.batch for raw in parts], self.schema if not parts else None)
+        parts, whole = self._again(), self._whole
         keys = ",".join(column_key(column) for column in whole.columns)
         marks = [f"{raw.offset + place}:{pattern}" for raw in parts for place, pattern in raw.punctuations]
         return f"rows:{columns_key(self.schema)}:{whole.num_rows}:{keys}:{self.batch_size}:{marks}"

@@ -10,7 +10,7 @@ table as long as they are, and one that has changed since is refused by name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -135,6 +135,16 @@ class AtOnce(Reader):
     @property
     def key(self) -> str:  # type: ignore[override]
         return f"whole:{self.inner.key}"
+
+    @property
+    def put_back(self) -> str:  # type: ignore[override]
+        return self.inner.put_back
+
+    def passed(self, offsets: Offsets) -> Mapping[str, int]:
+        return self.inner.passed(offsets)
+
+    def displaced(self, passed: Mapping[str, int]) -> str:
+        return self.inner.displaced(passed)
 
     def latest(self) -> Offsets:
         if self._count is None:

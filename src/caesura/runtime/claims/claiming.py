@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Protocol
 
 from caesura.consistency import Claim, Level, Mode, Prefix
@@ -26,6 +27,7 @@ class CountedReader(ReadableSource, Protocol):
     node: SourceNode
     cell: Cell
     done: bool
+    ends: bool
     limit: int | None
 
     @property
@@ -120,7 +122,7 @@ class Claiming:
         self.let_in(emitter, reader.clock_items())
         raw = reader.next(limit)
         if raw is None:
-            items = reader.cell.guarded(reader.ingress.close)
+            items = reader.cell.guarded(partial(reader.ingress.close, ends=reader.ends))
             emitter.closed = True
             self.let_in(emitter, items)
             return None

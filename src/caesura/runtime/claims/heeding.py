@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -96,7 +97,7 @@ class HeedClaims(Claiming):
         self.let_in(emitter, reader.clock_items())
         raw = reader.next(limit)
         if raw is None:
-            items = reader.cell.guarded(reader.ingress.close)
+            items = reader.cell.guarded(partial(reader.ingress.close, ends=reader.ends))
             emitter.closed = True
             self.let_in(emitter, items)
             return None

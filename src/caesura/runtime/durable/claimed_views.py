@@ -54,6 +54,7 @@ from caesura.runtime.durable.rebuild import (
     refuse_columns,
     unrepeatable_parts,
 )
+from caesura.runtime.graph.source_reader import read_on_later
 from caesura.runtime.metrics.waiting_line import reading_line
 from caesura.runtime.query.pipelines import StateLog, source_labels
 from caesura.runtime.query.query import Query
@@ -163,6 +164,7 @@ def _writing(
     folder.begin()
     store, nodes, last = folder.store, folder.nodes, folder.last
     query = Query(prune(nodes), claims=replace(mode, saves=True, release="consistent"))
+    read_on_later(query.parts.readers.values())
     log = StateLog(store.path / "_state", {cell.node.fingerprint: cell.label for cell in query.graph.cells})
     if made is not None:
         last = made.commit()
@@ -297,6 +299,7 @@ def prepare_views(nodes: Mapping[str, Node], path: str | Path, *, take_over: boo
 def _views_query(folder: ClaimedFolder) -> Query:
     """A query of all views, with one token where all was read."""
     query = Query(prune(folder.nodes), claims=Tokens(every=NEVER, saves=True, release="consistent"))
+    read_on_later(query.parts.readers.values())
     if why := unrepeatable_parts(query.parts):
         raise StreamError(
             f"what the pipeline has claimed cannot be rebuilt: {why}.", remedy="Write into a new folder."

@@ -28,6 +28,7 @@ from caesura.runtime.durable.change import OnChange, PlanChange, carried_offsets
 from caesura.runtime.durable.corrections import FinalRows, forms_of
 from caesura.runtime.durable.delivery import Delivery, TakenOutput
 from caesura.runtime.durable.entered import EnteredLog
+from caesura.runtime.durable.finality import refuse_never_final
 from caesura.runtime.durable.manifest import Manifests, SavedEpoch
 from caesura.runtime.durable.prepared import PreparedFolder, PreparedPlan
 from caesura.runtime.durable.rebuild import (
@@ -41,6 +42,7 @@ from caesura.runtime.durable.rebuild import (
 from caesura.runtime.durable.replay import Replay, entered_log, saved_positions
 from caesura.runtime.graph.rejected import late_tables
 from caesura.runtime.graph.schedule import Schedule, ScheduleName
+from caesura.runtime.graph.source_reader import read_on_later
 from caesura.runtime.metrics.plan_shape import shape_of_query
 from caesura.runtime.metrics.saved_status import IN_A_PROCESS, save_shape, save_status
 from caesura.runtime.metrics.served import timed
@@ -84,8 +86,8 @@ class DurableQuery(Query):
         self._sink.reach()
         self.folder = self._sink.folder
         super().__init__(outputs, schedule=schedule, speculate=speculate, state_memory=state_memory)
-        for reader in self.parts.readers.values():
-            reader.ends = not reader.grows
+        refuse_never_final(outputs)
+        read_on_later(self.parts.readers.values())
         self._every, self._now = every, now
         self._taking_down = False
         self._manifests = Manifests(checkpoint.reach())

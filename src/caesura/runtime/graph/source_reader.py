@@ -13,7 +13,6 @@ import pyarrow as pa
 from caesura.errors import StreamError
 from caesura.events.item import Item
 from caesura.io.sources.memory import TableReader
-from caesura.io.sources.passed import FILES, NAMES
 from caesura.io.sources.protocol import Reader, close
 from caesura.io.sources.pruning import Pruning
 from caesura.io.sources.python_rows import LIVE_BATCH
@@ -53,7 +52,7 @@ class SourceReader:
         self._rows: Iterator[SourceBatch] | None = None
         self._next: Raw | None = None
         """Rows that were read and not taken yet."""
-        self._ended = False
+        self._ended = self._over = False
         self.clock = 0
         """The last reading of the clock that entered."""
         self.on_reading: Callable[[int], None] | None = None
@@ -89,10 +88,10 @@ class SourceReader:
         self.clock = position.get(CLOCK, 0)
         self.offsets = lanes_of(position)
         self.close()
-        self._passed = {name: at for name, at in position.items() if name in (FILES, NAMES)}
+        self._passed = {name: at for name, at in position.items() if name != CLOCK and not _is_lane(name)}
         if isinstance(self.node, Source):
-            check_position(self.node, self.offsets)
             check_passed(self.node, self._passed)
+            check_position(self.node, self.offsets)
 
     def enlarge(self, rows: int) -> None:
         """Reads batches of about so many rows, where the source leaves the choice."""
@@ -185,6 +184,8 @@ class SourceReader:
         if raw is None:
             self.done = True
             return None
+        if self._over and raw.batch.num_rows:
+            self._refuse_behind_end()
         if limit is not None and raw.batch.num_rows > limit:
             raw, self._next = raw.split(limit)
         if self.pruning is None:
@@ -208,12 +209,28 @@ class SourceReader:
                 guard.until = max(guard.until, raw.top + 1)  # of points, which is all that is left unread
 
     def _opened(self) -> Iterator[SourceBatch]:
+        self._over = self._ended_for_good
         if isinstance(self.node, Source):
             check_passed(self.node, self._passed)
             wanted = self._wanted if self.reorders else None
             self.pruning = self.node.pruned_by(self._ignored, wanted, self._top)
             return self.node.read(self.offsets, self.pruning)
         return iter(self.node.read(self.offsets))
+
+    @property
+    def _ended_for_good(self) -> bool:
+        """Whether its end was taken for the end of all, where neither its user nor its rows said so."""
+        node = self.node
+        if not isinstance(node, Source) or node.punctuated or node.policy.node is not None:
+            return False
+        return self.cti == INFINITY and node.policy.closes is not True
+
+    def _refuse_behind_end(self) -> None:
+        raise StreamError(
+            "rows have come behind its end, which promised that nothing follows: all of them would be late.",
+            remedy="Start anew without the saved state. What is there as a whole when it is read, as rows in "
+            "memory and a single file, must not grow; give punctuate=cz.at_end(closes=False) if it does.",
+        ).at(self.node.step, self.node.place)
 
     def _wanted(self) -> list[Pattern]:
         return self.cell.feedback.desired
@@ -256,6 +273,12 @@ class SourceReader:
         if self.node.heartbeat is None:
             return wait
         return min(wait, max(0, self.clock + self.node.heartbeat - self._now()) / 1e6)
+
+
+def read_on_later(readers: Iterable[SourceReader]) -> None:
+    """For a query that another start goes on with: the end of what may grow until then promises nothing."""
+    for reader in readers:
+        reader.ends = not reader.grows
 
 
 T = TypeVar("T", bound="ReadableSource")
@@ -341,7 +364,12 @@ def refused_by(cells: Iterable[Cell]) -> dict[str, pa.Table]:
 
 def lanes_of(position: Mapping[str, int]) -> dict[int, int]:
     """The offset of each lane in a position that was saved."""
-    return {int(lane): at for lane, at in position.items() if lane not in (CLOCK, FILES, NAMES)}
+    return {int(lane): at for lane, at in position.items() if _is_lane(lane)}
+
+
+def _is_lane(name: str) -> bool:
+    """Whether an entry of a position is the offset of a lane, and nothing else that is saved with them."""
+    return name.removeprefix("-").isdecimal()
 
 
 def check_passed(source: Source, passed: Mapping[str, int]) -> None:
@@ -349,21 +377,24 @@ def check_passed(source: Source, passed: Mapping[str, int]) -> None:
     if reason := source.reader.displaced(passed):
         raise StreamError(
             f"{reason}: rows would be left out or read twice.",
-            remedy="Put the files back as they were, and name new ones so that they sort behind; "
-            "or start anew without the saved state.",
+            remedy=source.reader.put_back,
         ).at(source.step, source.place)
 
 
 def check_position(source: Source, offsets: Mapping[int, int]) -> None:
     """Refuses an offset that a source no longer has, or does not have yet."""
     read = {lane: at for lane, at in offsets.items() if lane >= 0 and at}
-    earliest, latest = (source.reader.earliest(), source.reader.latest()) if read else ({}, None)
+    reader = source.reader
+    earliest, latest = (reader.earliest(), reader.latest()) if read else ({}, None)
     for lane, at in read.items():
         begin, end = earliest.get(lane, 0), None if latest is None else latest.get(lane, 0)
-        if (at < begin and not source.reader.passes_gaps) or (end is not None and at > end):
-            there = f"begins at {begin}" if at < begin else f"ends at {end}"
-            name = source.reader.lane_name(lane)
-            raise StreamError(
-                f"{name} is to be read on from {at}, and it {there} now: rows of it are gone.",
-                remedy="Put them back and start again, or start anew without the saved state.",
-            ).at(source.step, source.place)
+        if end is not None and at > end:
+            there, remedy = f"ends at {end}", reader.put_back
+        elif at < begin and not reader.passes_gaps:
+            there, remedy = f"begins at {begin}", reader.gap_remedy
+        else:
+            continue
+        name = reader.lane_name(lane)
+        raise StreamError(
+            f"{name} is to be read on from {at}, and it {there} now: rows of it are gone.", remedy=remedy
+        ).at(source.step, source.place)

@@ -197,7 +197,7 @@ def _lanes(spark: SparkSession, shipped: ShippedJob, source: Source) -> DataFram
     """A Python data source asks the source how far its lanes have come; workers read them."""
     from caesura.spark.host.lane_source import lane_source
 
-    form = lane_source(shipped, source.fingerprint, source.reader.lane_bounds)
+    form = lane_source(shipped, source)
     spark.dataSource.register(form)
     return spark.readStream.format(form.name()).schema(PACKETS).load()
 

@@ -1,0 +1,68 @@
+"""A source whose content changed between two starts: all its rows come once, or the query refuses by name."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from random import Random
+
+import pytest
+from depth import examples, seed_of
+from restart_worlds import KINDS, Topic, World
+
+from caesura.errors import CaesuraError
+
+EXAMPLES = examples(20, short=1)
+GROWN = "grown"
+
+
+def read_on(world: World, folder: Path, steps: int | None = None) -> list[int]:
+    """What the sink holds when the query was started again; where it stops after some steps, by then."""
+    with world.broker.served() if isinstance(world, Topic) else nullcontext():
+        query = world.stream().query(checkpoint=folder / "checkpoint", sink=folder / "sink")
+        try:
+            if steps is None:
+                query.run()
+            for _ in range(steps or 0):
+                query.step()
+            query.save()
+            return sorted(query.table()["id"].to_pylist())
+        finally:
+            query.close()
+
+
+def check(world: World, fate: str, folder: Path, steps: int | None) -> str:
+    """Starts, lets the fate happen, and starts again; what came of it."""
+    before = read_on(world, folder, steps)
+    world.fates[fate]()
+    try:
+        after = read_on(world, folder)
+    except CaesuraError as error:
+        assert fate not in world.must_read_on, f"it could have read on: {error}"
+        assert "rows" in str(error), f"it does not say which source it is: {error}"
+        assert error.remedy, f"it does not say what to do: {error}"
+        return "refused"
+    assert after == sorted({*before, *world.rows}), "rows are lost, or come twice"
+    assert world.forgets or {*before} <= {*world.rows}, "rows that were read are gone, and nothing is said"
+    assert world.unread <= {*before}, "rows are gone that nobody has read, and nothing is said"
+    return "read on"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_after_a_restart_all_rows_of_a_source_come_once_or_it_is_said_why_not(
+    kind: str, tmp_path: Path
+) -> None:
+    seed, seen = seed_of("restarts", kind), dict[str, set[str]]()
+    for example in range(EXAMPLES):
+        names = KINDS[kind](tmp_path / f"names-{example}", Random(0)).fates
+        for number, fate in enumerate(names):
+            folder = tmp_path / f"{example}-{number}"
+            folder.mkdir()
+            world = KINDS[kind](folder / "in", Random(seed + example))
+            steps = None if (example + number) % 2 else world.least_steps + example % 3
+            try:
+                seen.setdefault(fate, set()).add(check(world, fate, folder, steps))
+            except AssertionError as wrong:
+                raise AssertionError(f"{kind}, {fate}, after {steps} steps, seed {seed + example}") from wrong
+    assert any("refused" in answers for answers in seen.values()), "nothing was ever refused"
+    assert "read on" in seen["nothing"]
