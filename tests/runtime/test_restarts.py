@@ -8,9 +8,10 @@ from random import Random
 
 import pytest
 from depth import examples, seed_of
-from restart_worlds import KINDS, Topic, World
+from restart_worlds import KINDS, Files, Topic, World
 
-from caesura.errors import CaesuraError
+import caesura as cz
+from caesura.errors import CaesuraError, PlanError, StreamError
 
 EXAMPLES = examples(20, short=1)
 GROWN = "grown"
@@ -66,3 +67,49 @@ def test_after_a_restart_all_rows_of_a_source_come_once_or_it_is_said_why_not(
                 raise AssertionError(f"{kind}, {fate}, after {steps} steps, seed {seed + example}") from wrong
     assert any("refused" in answers for answers in seen.values()), "nothing was ever refused"
     assert "read on" in seen["nothing"]
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "json"])
+def test_a_folder_without_a_policy_is_heard_at_every_start(form: str, tmp_path: Path) -> None:
+    world, held = KINDS[form](tmp_path / "in", Random(3)), []
+    for _ in range(3):
+        held.append((read_on(world, tmp_path), sorted(world.rows)))
+        world.grow()
+    assert all(found == there for found, there in held)
+
+
+def test_claimed_views_of_a_folder_are_heard_at_every_start(tmp_path: Path) -> None:
+    world, held = KINDS["csv"](tmp_path / "in", Random(3)), []
+    for _ in range(3):
+        cz.pipeline(rows=world.stream()).write(tmp_path / "views")
+        table = cz.read_claimed(tmp_path / "views").table("rows")
+        held.append((sorted(table["id"].to_pylist()), sorted(world.rows)))
+        world.grow()
+    assert all(found == there for found, there in held)
+
+
+def test_final_rows_that_never_come_are_refused(tmp_path: Path) -> None:
+    stream = KINDS["csv"](tmp_path / "in", Random(3)).stream()
+    with pytest.raises(PlanError, match="no row ever becomes final: 'rows' promises nothing"):
+        stream.query(checkpoint=tmp_path / "checkpoint", sink=tmp_path / "sink", output="final")
+    assert len(stream.run(output="final").table()), "what is read once ends"
+
+
+def test_what_comes_behind_an_end_that_was_promised_is_refused_by_name(tmp_path: Path) -> None:
+    world = KINDS["arrow"](tmp_path / "in", Random(3))
+    read_on(world, tmp_path)
+    world.grow()
+    with pytest.raises(StreamError, match=r"step 'rows' .*rows have come behind its end"):
+        read_on(world, tmp_path)
+
+
+def test_a_checkpoint_that_knows_names_only_is_read_and_compared_from_then_on(tmp_path: Path) -> None:
+    world = Files("csv", tmp_path / "in", Random(3))
+    reader = world.stream().node.reader
+    rows = len(world.rows)
+    assert sum(raw.batch.num_rows for raw in reader.read({})) == rows
+    now = reader.passed({0: rows})
+    then = {name: at for name, at in now.items() if name in ("files", "names")}
+    world.rewrite(world.fresh(9))
+    assert reader.displaced(then) == ""
+    assert "was written anew after it was read" in reader.displaced(now)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from restart_worlds import Delta, Topic, World
 
 import caesura as cz
 from caesura import Stream
@@ -16,6 +19,7 @@ from caesura.events import History, Page
 from caesura.io import Offsets, Reader, Source
 from caesura.io.ingress.shape import Shape
 from caesura.plan import Raw
+from caesura.plan.cut import cut
 
 pytest.importorskip("pyspark")
 from caesura.spark import MemorySink, start
@@ -59,8 +63,6 @@ def source(folder: Path) -> Source:
 def test_an_epoch_reads_each_lane_to_where_it_ended_when_the_driver_asked(tmp_path: Path) -> None:
     from pyspark.cloudpickle import dumps
 
-    from caesura.plan.cut import cut
-
     (tmp_path / "0.txt").write_text("1 2 3")
     node = source(tmp_path)
     job = ShippedJob.of(Job("q", cut({"out": node}, 2), 2, "arrival", closes=False))
@@ -72,6 +74,49 @@ def test_an_epoch_reads_each_lane_to_where_it_ended_when_the_driver_asked(tmp_pa
     assert (first, second) == ({"lanes": {"0": 3}}, {"lanes": {"0": 4, "1": 0}})
     parts = [part for part in reader.partitions(first, second) if isinstance(part, LanePart)]
     assert [(p.lane, p.start, p.end) for p in parts] == [(0, 3, 4), (1, 0, 0)], "a lane appears without rows"
+
+
+@pytest.mark.parametrize(
+    "fate", ["made anew, smaller", "made anew, equal", "made anew, larger", "fewer partitions"]
+)
+def test_an_offset_of_a_topic_never_goes_back_and_is_never_another_topics(fate: str, tmp_path: Path) -> None:
+    _refused_after(fate, Topic(tmp_path, Random(7)))
+
+
+@pytest.mark.parametrize("fate", ["made anew, smaller", "made anew, equal", "made anew, larger"])
+def test_a_table_that_is_replaced_under_a_running_query_is_not_read_on(fate: str, tmp_path: Path) -> None:
+    _refused_after(fate, Delta(tmp_path / "in", Random(7)))
+
+
+def _refused_after(fate: str, world: World) -> None:
+    """A driver that asks for more is refused, alive or started anew; and so is a replay."""
+    with world.broker.served() if isinstance(world, Topic) else nullcontext():
+        first, live = lane_reader(world), lane_reader(world)
+        begin = first.latestOffset(first.initialOffset(), None)
+        world.grow()
+        end = first.latestOffset(begin, None)
+        assert all(end["lanes"][lane] >= at for lane, at in begin["lanes"].items())
+        world.fates[fate]()
+        for reader in (live, lane_reader(world)):
+            with pytest.raises(RuntimeError, match=r"CAESURA<<StreamError\|.*made anew"):
+                reader.latestOffset(end, None)
+        with pytest.raises(RuntimeError, match=r"CAESURA<<StreamError\|.*made anew"):
+            lane_reader(world).partitions(begin, end)
+        del end["passed"]  # as a version that knew no ids took it down
+        if fate in ("made anew, smaller", "fewer partitions"):
+            with pytest.raises(RuntimeError, match=r"is to be read on from .* and it ends at"):
+                lane_reader(world).latestOffset(end, None)
+
+
+def lane_reader(world: World) -> LaneReader:
+    """What Spark asks of a source, without Spark."""
+    from pyspark.cloudpickle import dumps
+
+    node = world.stream().node
+    assert isinstance(node, Source)
+    text = SourceText(node.reader.describe(), node.reader.put_back)
+    job = ShippedJob.of(Job("q", cut({"out": node}, 2), 2, "arrival", closes=False))
+    return LaneReader(job, node.fingerprint, dumps(node.reader.lane_bounds), text)
 
 
 def test_a_source_is_read_lane_by_lane_and_goes_on_where_it_was(spark: Any, tmp_path: Path) -> None:
