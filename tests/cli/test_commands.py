@@ -345,9 +345,36 @@ def test_a_script_is_a_target_as_a_file_is(tmp_path: Path) -> None:
 def test_statements_come_from_the_standard_input_too() -> None:
     text = "SELEC 1;\nCREATE STREAM x FROM csv 'none.csv' (TIME ts);\nSELECT 7 AS n\n"
     result = CliRunner().invoke(app, ["sql"], input=text)
-    assert result.exit_code == 0
+    assert result.exit_code == 1
     assert "'SELEC' is no statement" in result.stderr and "no file or folder 'none.csv'" in result.stderr
     assert "| 7 |" in result.stdout
+    assert CliRunner().invoke(app, ["sql"], input="SELECT 7 AS n\n").exit_code == 0
+
+
+ERRORS = {
+    "SELECT 1 AS n;\n\nSELECT nope FROM x;\n": "line 3, column 18: there is no table 'x'",
+    "SELECT 1 AS n;\nSELECT 'a": "line 2, column 8: this is no SQL",
+    "INSERT INTO nowhere SELECT 1 AS n;\n": "there is no sink 'nowhere'",
+    "SELECT CAST('x' AS INT) AS n;\n": "is no",
+    "SELECT 1 AS n;\nSELECT '\xe4' AS n;\n": "line 2, column 9: the byte 0xe4 is no UTF-8",
+}
+
+
+@pytest.mark.parametrize("text", ERRORS)
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_an_error_of_a_script_is_told_with_its_line_and_ends_in_another_exit_code(
+    tmp_path: Path, text: str, more: list[str]
+) -> None:
+    content = text.encode("latin1")
+    path = tmp_path / "made.sql"
+    path.write_bytes(content)
+    for result in (
+        CliRunner().invoke(app, ["sql", *more], input=content),
+        CliRunner().invoke(app, ["sql", str(path), *more]),
+    ):
+        assert result.exit_code == 1, result.output
+        assert isinstance(result.exception, SystemExit)
+        assert ERRORS[text] in result.stderr
 
 
 def test_what_is_set_aside_is_listed_and_given_back(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from caesura.errors import CaesuraError
 from caesura.io.places import Place
 from caesura.plan.outline import outline
 from caesura.sql.script import Question, Script
+from caesura.sql.text import script_text
 
 HISTORY = Path("~/.caesura_history")
 PROMPT, MORE = "caesura> ", "    ...> "
@@ -38,18 +40,22 @@ def sql(
     if checkpoint is not None:
         made.settings["checkpoint"] = checkpoint
     if file is not None:
-        _execute(made, Place.of(file).read_bytes().decode(), as_json=as_json)
+        _execute(made, script_text(Place.of(file).read_bytes()), as_json=as_json)
         return
     if sys.stdin.isatty():
         say(WELCOME)
+    failed = False
     for text in _statements():
         try:
             _execute(made, text, as_json=as_json)
         except CaesuraError as error:
-            typer.echo(str(error), err=True)
+            failed = True
+            typer.echo(json.dumps(error.to_json()) if as_json else str(error), err=True)
         except KeyboardInterrupt:
             typer.echo("stopped.", err=True)
         made.inserts.clear()
+    if failed and not sys.stdin.isatty():
+        raise typer.Exit(1)
 
 
 def _execute(script: Script, text: str, *, as_json: bool) -> None:
@@ -97,13 +103,14 @@ def _show_json(question: Question) -> None:
 
 def _statements() -> Iterator[str]:
     """What is typed or piped in, a statement at a time."""
-    asks = sys.stdin.isatty()
-    if asks:
-        _remember()
+    if not sys.stdin.isatty():
+        yield from _piped()
+        return
+    _remember()
     lines: list[str] = []
     while True:
         try:
-            line = input((MORE if lines else PROMPT) if asks else "")
+            line = input(MORE if lines else PROMPT)
         except EOFError:
             break
         except KeyboardInterrupt:
@@ -114,6 +121,18 @@ def _statements() -> Iterator[str]:
         if line.rstrip().endswith(";"):
             yield "\n".join(lines)
             lines.clear()
+    if any(line.strip() for line in lines):
+        yield "\n".join(lines)
+
+
+def _piped() -> Iterator[str]:
+    """A script that is piped in; empty lines in front of a statement keep its errors on their own lines."""
+    lines: list[str] = []
+    for number, content in enumerate(sys.stdin.buffer, 1):
+        lines.append(script_text(content, line=number).rstrip("\r\n"))
+        if lines[-1].rstrip().endswith(";"):
+            yield "\n".join(lines)
+            lines = [""] * number
     if any(line.strip() for line in lines):
         yield "\n".join(lines)
 

@@ -13,12 +13,10 @@ Did you mean 'upper'? caesura.functions lists those that there are.
 
 from __future__ import annotations
 
-import calendar
 import datetime as dt
 import difflib
 import re
 from collections.abc import Callable
-from decimal import Decimal
 from functools import reduce
 from inspect import Parameter, signature
 from typing import Any
@@ -33,13 +31,21 @@ from sqlglot.tokenizer_core import TokenType
 from caesura.errors import CaesuraError, ExprError
 from caesura.expr import functions
 from caesura.expr.calls import registered_udf
-from caesura.expr.durations import micros
 from caesura.expr.nodes import Alias, Apply, Boundary, Case, Cast, Column, Constant, Expr, Field, Member, lit
+from caesura.expr.sql_literals import (
+    AMBIGUOUS,
+    hexed,
+    interval_micros,
+    interval_months,
+    is_interval,
+    literal,
+    moved,
+    type_name,
+)
+from caesura.expr.sql_read import LONGEST, VALUES, as_written, not_known, refused, unread
 from caesura.expr.types import as_type
 
 Lower = Callable[[Any, str], Expr]
-LONGEST = 60
-"""So many signs of a text are shown where it would fill the screen."""
 WHOLE = "whole"
 """The mark of a division, and of an average, that is whole where its numbers are: as in Flink."""
 
@@ -55,6 +61,15 @@ class SqlDialect(Spark):
         FUNCTIONS = {}  # noqa: RUF012
         FUNC_TOKENS = {*SparkParser.FUNC_TOKENS, TokenType.END}  # noqa: RUF012
         STRICT_CAST = True
+
+        def _parse_interval(self, *args: Any, **options: Any) -> exp.Add | exp.Interval | None:
+            start = self._index
+            made = super()._parse_interval(*args, **options)
+            told = self._tokens[start : self._index]
+            if made is not None and any(re.fullmatch(r"(?i)[0-9. ]*m", token.text) for token in told):
+                for one in made.find_all(exp.Interval):
+                    one.meta[AMBIGUOUS] = True
+            return made
 
 
 def from_text(text: str) -> Expr:
@@ -79,6 +94,9 @@ def _from_text(text: str) -> Expr:
             f"{text!r} is no expression.",
             remedy="Write a condition or a value, for example \"id > 3 AND name LIKE 'a%'\".",
         )
+    for node, name in unread(statements[0], VALUES):
+        if name:  # nodes that are not known are refused below
+            raise refused(node, text, not_known(node, name))
     return lowered(statements[0], text)
 
 
@@ -86,23 +104,8 @@ def lowered(node: exp.Expr, text: str = "") -> Expr:
     """One node of sqlglot's and everything below it, as an expression."""
     lower = LOWER.get(type(node))
     if lower is None:
-        raise refused(node, text, f"'{node.sql('spark')}' ({type(node).__name__}) is not known here")
+        raise refused(node, text, f"{as_written(node)} ({type(node).__name__}) is not known here")
     return lower(node, text)
-
-
-def refused(node: exp.Expr, text: str, problem: str, remedy: str = "") -> ExprError:
-    """The error for a node: the text, the place in it, what is wrong."""
-    spots = [n.meta for n in node.walk() if "start" in n.meta]
-    place = ""
-    if spots and text:
-        at = min(meta["start"] for meta in spots)
-        line = text.count("\n", 0, at) + 1
-        place = f", line {line}, column {at - (text.rfind(chr(10), 0, at) + 1) + 1}"
-    where = f"in {text!r}{place}: " if text else ""
-    return ExprError(
-        f"{where}{problem}.",
-        remedy=remedy or "Write it with col and the functions of caesura.functions, or compute it before.",
-    )
 
 
 def _unread(text: str, error: ParseError | TokenError) -> ExprError:
@@ -136,57 +139,22 @@ def _moving(name: str) -> Lower:
     """Plus and minus, which also move a time by an interval."""
 
     def lower(node: exp.Binary, text: str) -> Expr:
-        left, right = lowered(node.this, text), node.expression
+        first, right = node.this, node.expression
+        if name == "add" and is_interval(first):
+            first, right = right, first
+        left = lowered(first, text)
         months = interval_months(right)
         if months is not None and isinstance(left, Constant) and isinstance(left.value, dt.date):
-            return Constant(_moved(left.value, months if name == "add" else -months), left.type)
+            day = moved(left.value, months if name == "add" else -months)
+            if day is None:
+                raise refused(node, text, f"{as_written(node)} is beyond all dates", "Write a shorter one.")
+            return Constant(day, left.type)
         length = interval_micros(right, text)
         if length is None:
             return Apply(name, (left, lowered(right, text)))
         return Apply("plus_time", (left,), (length if name == "add" else -length,))
 
     return lower
-
-
-_MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
-
-
-def interval_months(node: exp.Expr) -> int | None:
-    """The months of an interval of months or years; None where it is none."""
-    unit = str(node.args.get("unit") or "").upper().removesuffix("S")
-    amount = node.this.name if isinstance(node.this, exp.Literal) else ""
-    plain = isinstance(node, exp.Interval) and unit in _MONTHS and re.fullmatch(r"-?[0-9]+", amount)
-    return int(amount) * _MONTHS[unit] if plain else None
-
-
-def _moved(day: dt.date, months: int) -> dt.date:
-    """A date so many months later; the last day of a month that is too short."""
-    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
-    last = calendar.monthrange(year, month + 1)[1]
-    return day.replace(year=year, month=month + 1, day=min(day.day, last))
-
-
-def interval_micros(node: exp.Expr, text: str) -> int | None:
-    """The length of an interval; None where it is none."""
-    match node:
-        case exp.Paren():
-            return interval_micros(node.this, text)
-        case exp.Add():
-            parts = [interval_micros(part, text) for part in (node.this, node.expression)]
-            return None if None in parts else sum(p for p in parts if p is not None)
-        case exp.Interval():
-            amount = node.this.name if isinstance(node.this, exp.Literal) else ""
-            unit = node.args.get("unit")
-            try:
-                return micros(f"{amount} {'' if unit is None else unit.sql('spark')}")
-            except ExprError:
-                raise refused(
-                    node,
-                    text,
-                    f"'{node.sql('spark')}' has no fixed length",
-                    "Write a number and a unit from MICROSECOND to WEEK; months are moved by add_months.",
-                ) from None
-    return None
 
 
 def _column(node: exp.Column, text: str) -> Expr:
@@ -199,16 +167,6 @@ def _column(node: exp.Column, text: str) -> Expr:
     return made
 
 
-def _literal(node: exp.Literal, text: str) -> Expr:
-    if node.is_string:
-        return lit(node.name)
-    written = node.name
-    if re.fullmatch(r"[0-9]+", written):
-        value = int(written)
-        return lit(value) if value < 2**63 else lit(Decimal(value))
-    return lit(float(written)) if "e" in written.lower() else lit(Decimal(written))
-
-
 def _negated(node: exp.Neg, text: str) -> Expr:
     made = lowered(node.this, text)
     if isinstance(node.this, exp.Literal) and isinstance(made, Constant):
@@ -217,7 +175,7 @@ def _negated(node: exp.Neg, text: str) -> Expr:
 
 
 def _cast(node: exp.Cast, text: str) -> Expr:
-    named = node.to.sql("spark")
+    named = type_name(node, text)
     try:
         wanted = as_type("timestamp" if named.upper() in _STAMPS else named)
     except CaesuraError as error:
@@ -366,9 +324,22 @@ def called(name: str, args: list[exp.Expr], node: exp.Expr, text: str) -> Expr:
         raise refused(node, text, error.problem.rstrip("."), error.remedy) from None
 
 
+def function_names() -> list[str]:
+    """The functions of one row that a text may call, those of users aside."""
+    return [*(one for one in functions.__all__ if one not in _OWN), *NAMES, "start", "end"]
+
+
 def by_name(name: str, args: list[Expr]) -> Expr:
     """A function of `functions` with these arguments."""
     function: Callable[..., Expr] = getattr(functions, name)
+    places = [p for p in signature(function).parameters.values() if p.kind is not p.KEYWORD_ONLY]
+    several = any(p.kind is p.VAR_POSITIONAL for p in places)
+    fewest = sum(p.default is p.empty and p.kind is not p.VAR_POSITIONAL for p in places)
+    if len(args) < fewest or (len(args) > len(places) and not several):
+        most = " or more" if several else f" to {len(places)}" if fewest < len(places) else ""
+        noun = "argument" if (fewest, most) == (1, "") else "arguments"
+        problem = f"{name.upper()} takes {fewest}{most} {noun}, and not {len(args)}"
+        raise ExprError(problem, remedy=f"Write {name}({', '.join(p.name for p in places)}).")
     return function(*_arguments(function, args))
 
 
@@ -396,6 +367,13 @@ def _position(node: exp.StrPosition, text: str) -> Expr:
 def _substring(node: exp.Substring, text: str) -> Expr:
     parts = [node.this, *(node.args[n] for n in ("start", "length") if node.args.get(n) is not None)]
     return called("substring", parts, node, text)
+
+
+def _initcap(node: exp.Initcap, text: str) -> Expr:
+    between = node.args.get("expression")
+    if between is not None and between != exp.Literal.string(" "):
+        raise refused(between, text, "INITCAP takes 1 argument, and not 2", "Write initcap(x).")
+    return called("initcap", [node.this], node, text)
 
 
 def _dot(node: exp.Dot, text: str) -> Expr:
@@ -434,10 +412,10 @@ LOWER: dict[type[exp.Expr], Lower] = {
     exp.Column: _column,
     exp.Dot: _dot,
     exp.Bracket: _bracket,
-    exp.Literal: _literal,
+    exp.Literal: literal,
     exp.Null: lambda node, text: lit(None),
     exp.Boolean: lambda node, text: lit(bool(node.this)),
-    exp.HexString: lambda node, text: lit(bytes.fromhex(node.name)),
+    exp.HexString: hexed,
     exp.Cast: _cast,
     exp.TryCast: _cast,
     exp.Case: _case,
@@ -452,7 +430,7 @@ LOWER: dict[type[exp.Expr], Lower] = {
     exp.Extract: _extract,
     exp.StrPosition: _position,
     exp.Substring: _substring,
-    exp.Initcap: lambda node, text: called("initcap", [node.this], node, text),
+    exp.Initcap: _initcap,
     exp.Alias: _alias,
     exp.Anonymous: _anonymous,
 }

@@ -78,7 +78,11 @@ def at_starts(
     query: Lowering, left: Relation, join: exp.Join, joined: Callable[[Relation], Relation]
 ) -> Relation:
     """FOR SYSTEM_TIME AS OF a.ts: each row of the left meets what is there when it starts."""
-    asked = join.this.args["version"].expression
+    version = join.this.args["version"]
+    asked = version.expression
+    if version.name.upper() != "TIMESTAMP" or str(version.args.get("kind")).upper() != "AS OF":
+        problem = "a table is read FOR SYSTEM_TIME AS OF a time only"
+        raise refused(join, query.text, problem, "Write FOR SYSTEM_TIME AS OF a.ts.")
     stream, known = left.stream, left.stream.node.properties
     if not isinstance(asked, exp.Column) or not left.is_time(asked) or not (known.points or known.endless):
         problem = "FOR SYSTEM_TIME AS OF takes the time of rows that are points, or that stay"

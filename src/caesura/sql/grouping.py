@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import reduce
+from inspect import signature
 from typing import Any
 
 import pyarrow as pa
@@ -15,13 +16,14 @@ from caesura.api.stream import Stream
 from caesura.errors import CaesuraError, PlanError
 from caesura.expr import Expr, col, end, lit, start
 from caesura.expr.nodes import Apply, Cast, Constant, as_expr
+from caesura.expr.sql_read import as_written
 from caesura.expr.sql_text import WHOLE
 from caesura.expr.types import kind
 from caesura.ops.aggregate import kinds
 from caesura.sql.functions import user_function
 from caesura.sql.relation import AssignedWindow, HeldColumn, Ranked, Relation
 from caesura.sql.text import placed, refused
-from caesura.sql.windows import group_window, mark_of, refuse_other_times, steps
+from caesura.sql.windows import group_window, mark_of, refuse_other_mark, refuse_other_times, steps
 
 NAMED = (
     "approx_count_distinct avg bool_and bool_or collect_list collect_set corr count covar_pop covar_samp "
@@ -31,12 +33,12 @@ AGGREGATES: dict[str, Callable[..., Any]] = {
     **{name: getattr(kinds, name) for name in NAMED.split()},
     "any_value": kinds.first,
     "array_agg": kinds.collect_list,
-    "count_if": lambda condition, where=None: kinds.count(
+    "count_if": lambda condition, *, where=None: kinds.count(
         where=condition if where is None else condition & where
     ),
     "every": kinds.bool_and,
     "mean": kinds.avg,
-    "percentile_approx": lambda value, q, accuracy=None, where=None: kinds.quantile(value, q, where=where),
+    "percentile_approx": lambda value, q, accuracy=None, *, where=None: kinds.quantile(value, q, where=where),
     "percentile_disc": kinds.quantile,
     "stddev_samp": kinds.stddev,
     "var_samp": kinds.variance,
@@ -61,7 +63,7 @@ def aggregates_in(node: exp.Expr) -> bool:
 
 def _apart(node: exp.Expr) -> bool:
     """Whether what is in it is not of the rows around: queries, and OVER."""
-    return isinstance(node, exp.Query | exp.Window)
+    return isinstance(node, exp.Query | exp.Window | exp.Placeholder)
 
 
 @dataclass
@@ -89,7 +91,11 @@ class Grouping:
         if own is not None:
             refuse_other_times(self.relation, node.expressions[0], self.text)
         if own is not None or mark_of(node, self.relation.window):
+            before = self.window or (self.relation.window if own is not None else None)
             self.window = own or self.relation.window
+            if before is not None and before != self.window:
+                problem = "the rows are grouped by two windows"
+                raise refused(node, self.text, problem, "Group by one, and by the other around that query.")
             return ""
         known = self.written.get(self._written(node))
         if known is not None:
@@ -124,6 +130,7 @@ class Grouping:
                 return part
             mark = mark_of(part, self.window)
             if mark:
+                refuse_other_mark(self.relation, part, self.window, self.text)
                 self.marks.add(mark)
                 return _column(f"window {mark}", part)
             if self.sets and isinstance(part, exp.Anonymous) and part.name.lower() == "grouping":
@@ -175,9 +182,19 @@ class Grouping:
         distinct = bool(args) and isinstance(args[0], exp.Distinct)
         if distinct:
             args = list(args[0].expressions)
-        given = [self.relation.value(a, self.text) for a in args if not isinstance(a, exp.Star)]
+        stars = [one for one in args if isinstance(one, exp.Star)]
+        if stars and (node.name.lower() != "count" or len(args) > 1 or distinct):
+            problem = f"'*' is no argument of {node.name.upper()}"
+            raise refused(stars[0], self.text, problem, "Name a column; of rows, write count(*).")
+        inner = next((one for arg in args for one in arg.walk() if is_aggregate(one) or _apart(one)), None)
+        if inner is not None:
+            of = "a query" if _apart(inner) else as_written(inner)
+            problem = f"{node.name.upper()} is of {of}, which is no value of a row"
+            raise refused(inner, self.text, problem, "Compute it in FROM, and aggregate that.")
+        given = [self.relation.value(a, self.text) for a in args if a not in stars]
         if node.name.lower() in TEXTS and given and kind(self.relation.type_of(given[0])) != "string":
             given[0] = Cast(given[0], pa.string())
+        given = [self._of_a_type(one) for one in given]
         if held not in self.made:
             try:
                 options = {} if order is None else self._ordered(node, order)
@@ -185,6 +202,10 @@ class Grouping:
             except CaesuraError as error:
                 raise placed(error, node, self.text) from None
         return held
+
+    def _of_a_type(self, value: Expr) -> Expr:
+        """A value; NULL by itself has a type that no stream carries, and is a number that is null."""
+        return Cast(value, pa.int64()) if pa.types.is_null(self.relation.type_of(value)) else value
 
     def _ordered(self, node: exp.Expr, order: exp.Order) -> dict[str, Any]:
         """ORDER BY within string_agg."""
@@ -274,13 +295,34 @@ class Grouping:
 
 
 TEXTS = ("string_agg", "listagg")
-PLAIN = (*TEXTS, "percentile", "percentile_approx", "percentile_disc")
+PLAIN = (*TEXTS, "percentile", "percentile_approx", "percentile_disc", "approx_count_distinct")
 """Aggregates whose further arguments are plain values."""
 
 
-def _plain_value(given: Expr) -> Any:
-    value = given.value if isinstance(given, Constant) else given
+def _plain_value(name: str, given: Expr) -> Any:
+    value = given.value if isinstance(given, Constant) else None
+    if not isinstance(value, str if name in TEXTS else int | float | Decimal):
+        wanted, written = ("a text", "s, ', '") if name in TEXTS else ("a number", "v, 0.5")
+        problem = f"what {name.upper()} takes behind its value is {wanted}, and the same for all rows"
+        raise PlanError(problem, remedy=f"Write {name}({written}).")
     return float(value) if isinstance(value, Decimal) else value
+
+
+def _refuse_count(name: str, given: list[Expr], known: Callable[..., Any]) -> None:
+    """Refuses an aggregate of more or fewer arguments than it has."""
+    places = [p for p in signature(known).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+    fewest = sum(p.default is p.empty for p in places)
+    if not fewest <= len(given) <= len(places):
+        wanted = str(fewest) if fewest == len(places) else f"{fewest} to {len(places)}"
+        noun = "argument" if wanted == "1" else "arguments"
+        problem = f"{name.upper()} takes {wanted} {noun}, and not {len(given)}"
+        raise PlanError(problem, remedy=f"Write {name}({', '.join(p.name for p in places)}).")
+
+
+def _counted(given: list[Expr], where: Any) -> Any:
+    """count(x, y): of the rows where none is null."""
+    filled = reduce(lambda one, other: one & other, (value.is_not_null() for value in given))
+    return kinds.count(where=filled if where is None else filled & where)
 
 
 def _made(node: exp.Expr, given: list[Expr], distinct: bool, options: dict[str, Any]) -> Any:
@@ -293,16 +335,22 @@ def _made(node: exp.Expr, given: list[Expr], distinct: bool, options: dict[str, 
                 remedy="Take those rows first: FROM (SELECT DISTINCT ... WHERE ...).",
             )
         return own.call(*given)
+    if name == "count" and len(given) > 1 and not distinct:
+        return _counted(given, where)
+    if distinct and len(given) > 1:
+        problem = f"{name.upper()}(DISTINCT ...) is of one value here, and not of {len(given)}"
+        raise PlanError(problem, remedy="Take the distinct rows first: FROM (SELECT DISTINCT ...).")
+    _refuse_count(name, given, AGGREGATES[name])
     if name == "avg" and node.meta.get(WHOLE) and not distinct:
         total, rows = kinds.sum(*given, where=where), kinds.count(*given, where=where)
         return Apply("quotient", (as_expr(total), as_expr(rows)))
     if name in PLAIN:
-        given = [given[0], *(_plain_value(one) for one in given[1:])]
+        given = [given[0], *(_plain_value(name, one) for one in given[1:])]
     if not distinct or name in ("min", "max", "every", "some", "bool_and", "bool_or"):
         return AGGREGATES[name](*given, **options)
-    if name == "count":
+    if name == "count" and given:
         return kinds.count_distinct(*given, where=where)
-    if name == "collect_list":
+    if name in ("collect_list", "array_agg"):
         return kinds.collect_set(*given, where=where)
     raise PlanError(
         f"{name.upper()}(DISTINCT ...) is not known here",

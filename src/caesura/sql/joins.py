@@ -165,9 +165,10 @@ def table(query: Lowering, node: exp.Expr) -> Relation:
     name = alias.name if alias is not None else ""
     columns = [c.name for c in alias.args.get("columns") or ()] if alias is not None else []
     if isinstance(node, exp.Subquery):
-        return query.lower(node.this, {}).named(name, columns)
+        with query.names_of(node):
+            return query.called(query.lower(node.this, {}), alias)
     if isinstance(node, exp.Values):
-        return query.values(node).named(name, columns)
+        return query.called(query.values(node), alias)
     if not isinstance(node, exp.Table):
         raise refused(
             node, query.text, f"'{node.sql('spark')}' is not known in FROM", "Name a table or a query."

@@ -18,7 +18,7 @@ from caesura.expr.types import common_type
 from caesura.ops.join import How
 from caesura.sql.relation import Relation, columns_of, has_query
 from caesura.sql.rules import bare
-from caesura.sql.text import placed
+from caesura.sql.text import placed, refused
 
 if TYPE_CHECKING:
     from caesura.sql.query import Lowering
@@ -155,6 +155,10 @@ def meeting(
     how: How,
 ) -> Relation:
     """Joins on keys; all columns of both stay, under what each is held as behind the join."""
+    stays = left.window if how in ("semi", "anti") and left.stream.node.properties.points else None
+    if right.window is not None or stays != left.window:
+        problem = "rows that are assigned to windows meet others here"
+        raise refused(node, query.text, problem, "Group by the window first, then join.")
     keys = JoinKeys(left, right, how)
     try:
         for one, other in on or [(lit(1), lit(1))]:
@@ -171,4 +175,4 @@ def meeting(
     held = [name for name in joined.columns if name not in keys.computed[0]]
     joined = joined.select({name: col(name) for name in held})  # what nobody reads behind it goes here
     columns = one_side.columns if how in ("semi", "anti") else both.columns
-    return Relation(joined, tuple(c for c in columns if c.held in held))
+    return Relation(joined, tuple(c for c in columns if c.held in held), stays)

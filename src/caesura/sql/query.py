@@ -20,17 +20,17 @@ from caesura.expr.types import common_type
 from caesura.plan import here
 from caesura.runtime.query.result import delivered
 from caesura.sql import joins
-from caesura.sql.clauses import ours
+from caesura.sql.clauses import ours, refuse_unread
 from caesura.sql.dialects import SqlFlavour, in_dialect
 from caesura.sql.functions import with_functions
 from caesura.sql.grouping import Grouping, aggregates_in
 from caesura.sql.ranks import bound_of, is_row_number, ranked
 from caesura.sql.recursion import declare
 from caesura.sql.relation import HeldColumn, Ranked, Relation, has_query, with_names
-from caesura.sql.rules import conjuncts
+from caesura.sql.rules import conjuncts, number_of_rows
 from caesura.sql.sets import key_sets
 from caesura.sql.subqueries import met, with_values
-from caesura.sql.text import placed, read_query, refused
+from caesura.sql.text import IN_PARTS, placed, read_query, refused
 from caesura.sql.windows import TIMED, duration, refuse_other_times
 from caesura.udm import Module
 
@@ -99,8 +99,13 @@ def meaning(
     dialect: SqlFlavour = "spark",
 ) -> Stream:
     """The stream that a query of a text means."""
-    tree = ours(with_functions(in_dialect(tree, dialect), functions or {}), text)
-    return Lowering(text, dict(streams), mentioned(tree), dialect).lower(tree, {}).stream
+    try:
+        refuse_unread(tree, text)
+        tree = ours(with_functions(in_dialect(tree, dialect), functions or {}), text)
+        return Lowering(text, dict(streams), mentioned(tree), dialect).lower(tree, {}).stream
+    except RecursionError:
+        problem = "the query is nested too deeply"
+        raise refused(tree, text, problem, IN_PARTS) from None
 
 
 def _refuse_others(text: object, given: Mapping[str, object]) -> None:
@@ -151,7 +156,8 @@ class Lowering:
                 node,
                 self.text,
                 f"there is no table '{name}'",
-                f"{closest(name, known)} Give it: cz.sql(text, {name}=...).",
+                f"{closest(name, known)} In a script declare it, CREATE STREAM {name} FROM ...; "
+                f"in Python give it, cz.sql(text, {name}=...).",
             )
         return (
             self.with_[found]
@@ -166,7 +172,13 @@ class Lowering:
         """VALUES as a table that always holds."""
         rows = []
         for row in node.expressions:
-            values = [lowered(one) for one in row.expressions]
+            if len(row.expressions) != len(node.expressions[0].expressions):
+                problem = "VALUES has rows of different lengths"
+                raise refused(row, self.text, problem, "Give every row as many values; NULL is one.")
+            try:
+                values = [lowered(one) for one in row.expressions]
+            except CaesuraError as error:
+                raise placed(error, row, self.text) from None
             if not all(isinstance(value, Constant) for value in values):
                 raise refused(
                     row, self.text, "VALUES takes constants", "Compute them in the SELECT around it."
@@ -179,6 +191,7 @@ class Lowering:
         """Within it, the names that a query gives with WITH are known."""
         outer = dict(self.with_)
         held = node.args.get("with_")
+        self._refuse_twice(held)
         if held is not None and held.args.get("recursive"):
             declare(self, held)
         else:
@@ -189,23 +202,46 @@ class Lowering:
         finally:
             self.with_ = outer
 
+    def _refuse_twice(self, held: exp.With | None) -> None:
+        """Refuses two tables of one WITH under one name."""
+        seen: set[str] = set()
+        for table in held.expressions if held is not None else ():
+            if table.alias.lower() in seen:
+                problem = f"WITH has two tables called '{table.alias}'"
+                raise refused(table.args["alias"], self.text, problem, "Give one of them another name.")
+            seen.add(table.alias.lower())
+
     # -- queries ------------------------------------------------------------------------------------------
 
     def lower(self, node: exp.Expr, bounds: Mapping[str, int]) -> Relation:
         """A query of any kind; ``bounds`` says of ranks how many rows of each group are wanted."""
-        with self.names_of(node):
-            if isinstance(node, exp.Subquery | exp.Paren):
-                return self.lower(node.this, bounds)
-            if isinstance(node, exp.SetOperation):
-                return self._limited(self._together(node), node)
-            if isinstance(node, exp.Select):
-                return self._select(node, bounds)
+        try:
+            with self.names_of(node):
+                if isinstance(node, exp.Subquery | exp.Paren):
+                    return self.lower(node.this, bounds)
+                if isinstance(node, exp.SetOperation):
+                    return self._limited(self._together(node), node)
+                if isinstance(node, exp.Select):
+                    return self._select(node, bounds)
+        except CaesuraError as error:
+            raise placed(error, node, self.text) from None
         raise refused(node, self.text, f"'{node.key.upper()}' is not known here", "Write a SELECT.")
 
     def declare(self, table: exp.CTE) -> None:
         """Makes a table of WITH known."""
         columns = [c.name for c in table.args["alias"].args.get("columns") or ()]
-        self.with_[table.alias] = self.lower(with_names(table.this, columns), {}).named(table.alias, columns)
+        made = self.lower(with_names(table.this, columns), {})
+        self.with_[table.alias] = self.called(made, table.args["alias"])
+
+    def called(self, made: Relation, alias: exp.TableAlias | None) -> Relation:
+        """A table under the name that a query gives it, and its columns under theirs."""
+        if alias is None:
+            return made.named("")
+        columns = [column.name for column in alias.args.get("columns") or ()]
+        if columns and len(columns) != len(made.columns):
+            problem = f"'{alias.name}' names {len(columns)} columns, and has {len(made.columns)}"
+            raise refused(alias, self.text, problem, "Name all of them, or none.")
+        return made.named(alias.name, columns)
 
     def _together(self, node: exp.SetOperation) -> Relation:
         left, right = self.lower(node.this, {}), self.lower(node.expression, {})
@@ -264,13 +300,8 @@ class Lowering:
             if having is not None:
                 relation = self.filtered(relation, conjuncts(parts.pop()))
             shown = parts
-        elif relation.window is not None:
-            raise refused(
-                node,
-                self.text,
-                "the rows are assigned to windows, and GROUP BY does not name the window",
-                "GROUP BY window_start, window_end, ...",
-            )
+        else:
+            self.refuse_assigned(relation, node)
         for at, one in enumerate(shown):
             relation, shown[at] = with_values(self, relation, one)
         relation, shown = ranked(relation, shown, bounds, self.text)
@@ -283,9 +314,11 @@ class Lowering:
     def _bounded(self, node: exp.Select, where: list[exp.Expr]) -> tuple[Relation | None, list[exp.Expr]]:
         """A query in FROM with row numbers of which only the first are wanted: WHERE n <= 10."""
         first = node.args.get("from_")
-        if first is None or node.args.get("joins") or not isinstance(first.this, exp.Subquery):
+        held = first.this if first is not None else None
+        more = node.args.get("joins") or node.args.get("laterals")
+        if more or not isinstance(held, exp.Subquery) or held.args.get("match") is not None:
             return None, where
-        alias, inner = first.this.alias, first.this.this
+        inner = held.this
         plain = isinstance(inner, exp.Select) and not inner.args.get("limit")
         shown = inner.expressions if plain else []
         names = {one.alias.lower() for one in shown if is_row_number(one.unalias())}
@@ -299,7 +332,14 @@ class Lowering:
                 bounds[found[0]] = min(found[1], bounds.get(found[0], found[1]))
         if not bounds:
             return None, where
-        return self.lower(inner, bounds).named(alias), rest
+        with self.names_of(held):
+            return self.called(self.lower(inner, bounds), held.args.get("alias")), rest
+
+    def refuse_assigned(self, relation: Relation, node: exp.Expr) -> None:
+        """Refuses rows that are assigned to windows where nothing goes by those."""
+        if relation.window is not None:
+            problem = "the rows are assigned to windows, and GROUP BY does not name the window"
+            raise refused(node, self.text, problem, "GROUP BY window_start, window_end, ...")
 
     def filtered(self, relation: Relation, where: list[exp.Expr]) -> Relation:
         """The rows for which all conditions hold."""
@@ -331,6 +371,11 @@ class Lowering:
             return made.add_key(key)
 
         sets = [[added(key) for key in some] for some in keys]
+        if made.window is None:
+            self.refuse_assigned(relation, group or shown[0])
+        elif not all("" in some for some in sets):
+            problem = "a set of keys has no window, and the others have one"
+            raise refused(group or shown[0], self.text, problem, "Name the window in every set.")
         if len(sets) > 1:
             made.sets = [list(dict.fromkeys(held for held in some if held)) for some in sets]
         if any(isinstance(part.unalias(), exp.Star) for part in parts):
@@ -379,9 +424,9 @@ class Lowering:
                 "ORDER BY without LIMIT: rows still come and are corrected, so that none is last",
                 "Say how many are wanted, LIMIT 10; or sort what .table() gives.",
             )
-        count = limit.expression
-        if not isinstance(count, exp.Literal) or count.is_string:
-            raise refused(limit, self.text, "LIMIT takes a number", "Write LIMIT 10.")
+        rows = number_of_rows(limit.expression)
+        if rows is None:
+            raise refused(limit, self.text, "LIMIT takes a number of rows", "Write LIMIT 10.")
         parts = [part.copy() for part in (order.expressions if order is not None else ())]
         for part in parts:
             plain = part.this
@@ -392,4 +437,4 @@ class Lowering:
                 part.set("this", known.copy())
         by = Ranked.order(relation, parts, self.text)
         options: dict[str, Any] = {"by": list(by.by), "descending": list(by.descending)}
-        return replace(relation, stream=relation.stream.group_by().top(int(count.name), **options))
+        return replace(relation, stream=relation.stream.group_by().top(rows, **options))

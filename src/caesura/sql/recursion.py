@@ -19,6 +19,9 @@ from caesura.expr.types import common_type
 from caesura.sql.relation import HeldColumn, Relation, with_names
 from caesura.sql.text import placed, refused
 
+MORE = ("with_", "order", "limit", "pace")
+"""What a UNION may have beside its parts."""
+
 if TYPE_CHECKING:
     from caesura.sql.query import Lowering
 
@@ -59,16 +62,24 @@ def _reached(name: str, needs: dict[str, set[str]]) -> set[str]:
 
 
 def _branches(node: exp.Expr) -> list[exp.Expr]:
-    if isinstance(node, exp.Subquery | exp.Paren) and not node.args.get("limit"):
-        return _branches(node.this)
-    if isinstance(node, exp.Union):
-        return [*_branches(node.this), *_branches(node.expression)]
+    plain = _plain(node)
+    if isinstance(plain, exp.Union) and not any(plain.args.get(name) for name in MORE):
+        return [*_branches(plain.this), *_branches(plain.expression)]
     return [node]
+
+
+def _plain(node: exp.Expr) -> exp.Expr:
+    """Without the brackets around it that say nothing else."""
+    while isinstance(node, exp.Subquery | exp.Paren) and not node.args.get("with_"):
+        node = node.this
+    return node
 
 
 def _close(query: Lowering, tables: list[exp.CTE]) -> None:
     """One loop of tables that need each other."""
     named = {table.alias: table for table in tables}
+    for table in tables:
+        _refuse_clauses(query, table)
     starts = {name: _start(query, table, named) for name, table in named.items()}
     distinct = all(_distinct(table) for table in tables)
     if not distinct and any(_distinct(table) for table in tables):
@@ -100,10 +111,24 @@ def _close(query: Lowering, tables: list[exp.CTE]) -> None:
         query.with_[name] = Relation(loops[name], start.columns)
 
 
+def _refuse_clauses(query: Lowering, table: exp.CTE) -> None:
+    """Refuses what would be of the loop as a whole, and UNION ALL around rows of a UNION."""
+    whole = _plain(table.this)
+    for name in MORE:
+        if whole.args.get(name):
+            shown = {"with_": "WITH", "order": "ORDER BY"}.get(name, name.upper())
+            problem = f"{shown} of a recursive table is not known here"
+            at = whole.args[name] if name == "limit" else whole
+            raise refused(at, query.text, problem, "Write it in a query that reads the table.")
+    inner = [_plain(one) for one in (whole.args.get("this"), whole.args.get("expression")) if one is not None]
+    for one in inner:
+        if isinstance(one, exp.Union) and one.args.get("distinct") and not whole.args.get("distinct"):
+            problem = "a recursive table has UNION within UNION ALL"
+            raise refused(one, query.text, problem, "Write the same in all of them.")
+
+
 def _distinct(table: exp.CTE) -> bool:
-    node = table.this
-    while isinstance(node, exp.Subquery | exp.Paren):
-        node = node.this
+    node = _plain(table.this)
     return isinstance(node, exp.Union) and bool(node.args.get("distinct"))
 
 

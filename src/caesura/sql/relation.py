@@ -24,6 +24,7 @@ from caesura.io.sources.source import Source
 from caesura.ops.join import Join
 from caesura.ops.lifetimes import Lifetime
 from caesura.ops.match import MatchRows
+from caesura.ops.over import OverFrame
 from caesura.ops.select import Select
 from caesura.ops.where import Where
 from caesura.plan import Duration, Node
@@ -225,6 +226,9 @@ def _starts(node: Node, name: str) -> bool:
                 return False
             node = sides[0]
             continue
+        elif isinstance(node, OverFrame):
+            if name not in node.inputs[0].schema.names:
+                return False
         elif not _keeps_starts(node):
             return False
         node = node.inputs[0]

@@ -7,12 +7,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import reduce
 
 from sqlglot import exp
 
 COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+
+
+def number_of_rows(node: exp.Expr) -> int | None:
+    """So many rows as a literal says; None where it is none, or no number of rows."""
+    node = bare(node)
+    plain = isinstance(node, exp.Literal) and not node.is_string and re.fullmatch("[0-9]{1,18}", node.name)
+    return int(node.name) if plain else None
 
 
 def bare(node: exp.Expr) -> exp.Expr:

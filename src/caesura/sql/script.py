@@ -53,7 +53,7 @@ from caesura.sql.statements import (
     Statement,
     statements,
 )
-from caesura.sql.text import QueryText
+from caesura.sql.text import QueryText, script_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -549,7 +549,7 @@ def script(source: str | Path, /, *, dialect: SqlFlavour = "spark", **given: Any
         file=Path(source).name if is_file else "", dialect=dialect, streams=streams, functions=functions
     )
     try:
-        text = Place.of(source).read_bytes().decode() if is_file else str(source)
+        text = script_text(Place.of(source).read_bytes()) if is_file else str(source)
         for _ in made.execute(text):
             pass  # what it asks to be shown is for `caesura sql`
     except FileNotFoundError:

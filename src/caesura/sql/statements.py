@@ -143,7 +143,7 @@ def statements(text: str) -> list[Statement]:
     try:
         tokens = QueryDialect().tokenize(text)
     except TokenError as error:
-        raise not_read(error) from None
+        raise not_read(error, text) from None
     made, part = [], list[Token]()
     for token in [*tokens, None]:
         if token is not None and token.token_type != TokenType.SEMICOLON:
@@ -244,7 +244,7 @@ def _give(intention: Intention) -> Callable[[Words, int], Give]:
         try:
             [where] = QueryDialect().parser().parse_into(exp.Condition, tokens, words.text)
         except (ParseError, ValueError) as error:
-            raise not_read(error) from None
+            raise not_read(error, words.text) from None
         return Give(intention, target, where, line)
 
     return read

@@ -18,6 +18,7 @@ from caesura.expr import Expr, col, lit, when
 from caesura.expr.evaluation import evaluate
 from caesura.expr.nodes import Column, Constant
 from caesura.ops.aggregate import kinds
+from caesura.ops.aggregate.kinds import Aggregate
 from caesura.ops.join import How, Join
 from caesura.ops.where import Where
 from caesura.plan import Node, walk
@@ -61,6 +62,7 @@ def inner_rows(query: Lowering, select: exp.Select) -> InnerRows:
     """FROM and WHERE of a query within an expression."""
     where = conjuncts(select.args["where"].this) if select.args.get("where") else []
     own = joins.read_from(query, select, where)
+    query.refuse_assigned(own, select)
     local = [one for one in where if own.has(one) or has_query(one)]
     return InnerRows(query.filtered(own, local), [one for one in where if one not in local])
 
@@ -246,7 +248,7 @@ def _of_none(value: Expr, schema: pa.Schema, grouping: Grouping) -> Constant | N
 
     def none(leaf: Column) -> Expr:
         made = grouping.made.get(leaf.name)
-        counts = made is not None and made.kind in COUNTS
+        counts = isinstance(made, Aggregate) and made.kind in COUNTS
         return Constant(0 if counts else None, schema.field(leaf.name).type)
 
     found = evaluate(replaced(value, none), pa.record_batch({"": pa.array([None])}))[0]

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -15,9 +16,13 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from caesura.errors import CaesuraError, PlanError
+from caesura.expr.sql_read import BEGINS, start_of
 from caesura.sql.match_text import MatchDialect, with_tenses
+from caesura.sql.remedies import in_sql
 
 Emit = Literal["changes", "final", "marked"]
+IN_PARTS = "Name parts of it in WITH, or write a script of views."
+BEGINS_QUERY = ("SELECT", "WITH", "VALUES", "(")
 
 
 class QueryDialect(MatchDialect):
@@ -51,31 +56,57 @@ def parsed(text: str) -> exp.Query:
     return read_query(text).tree
 
 
+def script_text(content: bytes, *, line: int = 1) -> str:
+    """A script as text; refuses what is no UTF-8, with the line of it."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        at = line + content.count(b"\n", 0, error.start)
+        column = error.start - content.rfind(b"\n", 0, error.start)
+        raise PlanError(
+            f"line {at}, column {column}: the byte {content[error.start]:#04x} is no UTF-8.",
+            remedy="Write the script as UTF-8: iconv -f latin1 -t utf-8 script.sql.",
+        ) from None
+
+
 def read_query(text: str) -> QueryText:
     """The one query of a text, with EMIT behind it."""
     try:
         return query_text(QueryDialect().tokenize(text), text)
     except TokenError as error:
-        raise not_read(error) from None
+        raise not_read(error, text) from None
 
 
 def query_text(tokens: list[Token], text: str) -> QueryText:
     """The query that some tokens of a text are; a name alone is all that it holds."""
     tokens, emit = _without_emit(tokens)
-    if len(tokens) == 1 and tokens[0].token_type in (TokenType.VAR, TokenType.IDENTIFIER):
+    others = [one for one in tokens if one.token_type == TokenType.SEMICOLON]
+    name = len(tokens) == 1 and tokens[0].token_type in (TokenType.VAR, TokenType.IDENTIFIER)
+    if others or not (name or (tokens and tokens[0].text.upper() in BEGINS_QUERY)):
+        raise _no_query(others[0] if others else tokens[0] if tokens else None, text)
+    if name:
         return QueryText(exp.select("*").from_(exp.to_table(tokens[0].text, dialect="spark")), emit)
     try:
         found = [
             one for one in QueryDialect().parser().parse(_plain(with_tenses(tokens)), text) if one is not None
         ]
     except (ParseError, TokenError) as error:
-        raise not_read(error) from None
+        raise not_read(error, text) from None
+    except RecursionError:
+        place = _placed_at(tokens[0].start, text)
+        raise PlanError(f"{place}the query is nested too deeply.", remedy=IN_PARTS) from None
     if len(found) != 1 or not isinstance(found[0], exp.Query):
-        raise PlanError(
-            "this is no query, or more than one.",
-            remedy="cz.sql takes one SELECT, with what it needs in WITH; cz.script takes statements.",
-        )
+        raise _no_query(tokens[0], text)
+    found[0].meta[BEGINS] = tokens[0].start
     return QueryText(found[0], emit)
+
+
+def _no_query(token: Token | None, text: str) -> PlanError:
+    place = _placed_at(0 if token is None else token.start, text)
+    return PlanError(
+        f"{place}this is no query, or more than one.",
+        remedy="Write one SELECT, with what it needs in WITH; a script takes several statements.",
+    )
 
 
 def _without_emit(tokens: list[Token]) -> tuple[list[Token], Emit | None]:
@@ -121,14 +152,35 @@ def _as_name(token: Token) -> Token:
     return Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end, token.comments)
 
 
-def not_read(error: Exception) -> PlanError:
+def not_read(error: Exception, text: str) -> PlanError:
     """What is said of a text that is no SQL, with where it stops being it."""
     first = error.errors[0] if isinstance(error, ParseError) and error.errors else {}
     near = str(first.get("highlight") or "")
+    place = _place(first.get("line"), first.get("col")) or _placed_at(_unclosed(text), text)
     return PlanError(
-        f"{_place(first.get('line'), first.get('col'))}this is no SQL{f' at {near!r}' if near else ''}.",
+        f"{place}this is no SQL{f' at {near!r}' if near else ''}.",
         remedy="Close every quote and bracket; put names with blanks in backticks, texts in single quotes.",
     )
+
+
+_CLOSED = re.compile(
+    r"""--[^\n]*|/\*.*?\*/|'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.)*"|`[^`]*`|[^'"`/]|/(?!\*)""", re.DOTALL
+)
+
+
+def _unclosed(text: str) -> int:
+    """Where the quote or the comment begins that nothing closes; else the beginning of the text."""
+    at = 0
+    while at < len(text):
+        found = _CLOSED.match(text, at)
+        if found is None:
+            return at
+        at = found.end()
+    return 0
+
+
+def _placed_at(at: int, text: str) -> str:
+    return _place(text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at))
 
 
 def _place(line: object, column: object) -> str:
@@ -137,11 +189,10 @@ def _place(line: object, column: object) -> str:
 
 def refused(node: exp.Expr, text: str, problem: str, remedy: str) -> PlanError:
     """What is wrong with a part of a query, and where it stands."""
-    spots = [n.meta["start"] for n in node.walk() if "start" in n.meta]
+    at = start_of(node)
     place = ""
-    if spots:
-        at = min(spots)
-        place = _place(text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at))
+    if at is not None:
+        place = _placed_at(at, text)
     return PlanError(f"{place}{problem}.", remedy=remedy)
 
 
@@ -149,4 +200,4 @@ def placed(error: CaesuraError, node: exp.Expr, text: str) -> CaesuraError:
     """An error of a step or an expression, with where its part of the query stands."""
     if error.problem.startswith("line "):
         return error
-    return refused(node, text, error.problem.rstrip("."), error.remedy)
+    return refused(node, text, error.problem.rstrip("."), in_sql(error.remedy))

@@ -25,7 +25,8 @@ def as_laterals(node: exp.Select) -> None:
         if not isinstance(unnest, exp.Unnest) or len(unnest.expressions) != 1 or join.args.get("using"):
             continue
         on, left = join.args.get("on"), (join.side or "").upper() == "LEFT"
-        if (on is not None and on != exp.true()) or (join.side and not left):
+        plain = not join.args.get("method") and (join.kind or "").upper() in ("", "CROSS", "INNER", "OUTER")
+        if (on is not None and on != exp.true()) or (join.side and not left) or not plain:
             continue
         called = exp.Anonymous(this="explode_outer" if left else "explode", expressions=unnest.expressions)
         node.append("laterals", exp.Lateral(this=called, view=True, alias=unnest.args.get("alias")))

@@ -6,6 +6,7 @@ function, by TUMBLE(ts, ...) with TUMBLE_START and TUMBLE_END beside it, or by w
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -13,7 +14,8 @@ from sqlglot import exp
 
 from caesura.errors import CaesuraError
 from caesura.expr.durations import micros
-from caesura.expr.sql_text import interval_micros
+from caesura.expr.sql_literals import interval_micros
+from caesura.expr.sql_read import as_written
 from caesura.plan import Duration
 from caesura.sql.relation import AssignedWindow, Relation
 from caesura.sql.text import placed, refused
@@ -24,6 +26,15 @@ TIMED = frozenset(
     | {name + part for name in TABLE_FUNCTIONS for part in ("", "_start", "_end")}
 )
 """Functions whose first argument is the time of a row."""
+NAMED = {
+    "tumble": ("data", "timecol", "size"),
+    "hop": ("data", "timecol", "slide", "size"),
+    "session": ("data", "timecol", "gap"),
+    "cumulate": ("data", "timecol", "step", "size"),
+    "count_window": ("data", "timecol", "size"),
+    "snapshot": ("data",),
+}
+"""The arguments of table functions by their names, in the order that they have without."""
 STEPS_LIMIT = 1000
 """Of CUMULATE, for each step is a window of its own."""
 MARKS = {
@@ -34,10 +45,10 @@ MARKS = {
 
 def duration(node: exp.Expr, text: str) -> Duration:
     """INTERVAL '10' SECOND, '10 minutes', or a plain number for times that are numbers."""
-    if isinstance(node, exp.Literal) and not node.is_string:
+    if isinstance(node, exp.Literal) and not node.is_string and re.fullmatch("[0-9]{1,18}", node.name):
         return int(node.name)
     try:
-        length = micros(node.name) if isinstance(node, exp.Literal) else interval_micros(node, text)
+        length = micros(node.name) if isinstance(node, exp.Literal) else interval_micros(node, "")
     except CaesuraError as error:
         raise placed(error, node, text) from None
     if length is None:
@@ -98,8 +109,20 @@ def refuse_other_times(relation: Relation, node: exp.Expr, text: str) -> None:
             node,
             text,
             f"'{node.sql('spark')}' is not the time of these rows",
-            "Windows and frames go by the time that the stream was read with: time='ts'.",
+            "Windows and frames go by the time that the stream was read with: TIME ts in CREATE STREAM.",
         )
+
+
+def refuse_other_mark(relation: Relation, node: exp.Expr, window: AssignedWindow | None, text: str) -> None:
+    """Refuses TUMBLE_START(ts, size) and its kin of another window than rows are grouped by."""
+    if not isinstance(node, exp.Anonymous):
+        return
+    kind, _, _ = node.name.lower().rpartition("_")
+    time, lengths = node.expressions[:1], node.expressions[1:]
+    if kind == "window" or not time or _window(kind, lengths, node, text) != window:
+        problem = f"{as_written(node)} is of another window than the rows are grouped by"
+        raise refused(node, text, problem, "Write it with the time and the lengths of GROUP BY.")
+    refuse_other_times(relation, time[0], text)
 
 
 def table_window(node: exp.Anonymous, text: str) -> tuple[str, exp.Expr | None, AssignedWindow]:
@@ -108,14 +131,13 @@ def table_window(node: exp.Anonymous, text: str) -> tuple[str, exp.Expr | None, 
     SNAPSHOT goes by lifetimes, and has no such column.
     """
     name = node.name.lower()
-    args = [
-        arg.expression if isinstance(arg, exp.Kwarg | exp.PropertyEQ) else arg for arg in node.expressions
-    ]
-    if name == "snapshot" and len(args) == 1 and isinstance(args[0], exp.Column):
+    args = _by_position(node, text)
+    plain = bool(args) and isinstance(args[0], exp.Column) and not args[0].table
+    if name == "snapshot" and len(args) == 1 and plain:
         return args[0].name, None, AssignedWindow("snapshot")
     described = args[1] if len(args) > 1 else exp.Null()
     named = isinstance(described, exp.Anonymous) and described.name.lower() == "descriptor"
-    if not isinstance(args[0] if args else None, exp.Column) or not named or not described.expressions:
+    if not plain or not named or len(described.expressions) != 1:
         raise refused(
             node,
             text,
@@ -123,6 +145,19 @@ def table_window(node: exp.Anonymous, text: str) -> tuple[str, exp.Expr | None, 
             f"Write TABLE({name.upper()}(TABLE bid, DESCRIPTOR(ts), INTERVAL '10' SECOND)).",
         )
     return args[0].name, described.expressions[0], _window(name, args[2:], node, text)
+
+
+def _by_position(node: exp.Anonymous, text: str) -> list[exp.Expr]:
+    """The arguments of a table function in order, also of those with names: DATA => TABLE bid."""
+    given, known = list(node.expressions), NAMED.get(node.name.lower(), ())
+    named = [one for one in given if isinstance(one, exp.Kwarg | exp.PropertyEQ)]
+    if not named:
+        return given
+    found = {one.this.name.lower(): one.expression for one in named}
+    if len(found) < len(given) or set(found) != set(known):
+        problem = f"{node.name.upper()} has other arguments by name, and has all of them by name or none"
+        raise refused(node, text, problem, f"They are {', '.join(one.upper() for one in known)}.")
+    return [found[one] for one in known]
 
 
 def group_window(node: exp.Expr, text: str) -> AssignedWindow | None:

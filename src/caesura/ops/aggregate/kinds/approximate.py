@@ -30,6 +30,7 @@ from caesura.ops.aggregate.kinds.record import (
     define,
     either,
     made,
+    told_apart,
     whole,
 )
 from caesura.plan import here
@@ -140,7 +141,7 @@ def _stated(aggregate: Aggregate) -> dict[str, str]:
 
 define(
     AggregateKind(
-        "approx_count_distinct", whole, _estimate, share=_share, shows_option=True, state_for=_state,
+        "approx_count_distinct", told_apart, _estimate, share=_share, shows_option=True, state_for=_state,
         metadata=_stated,
     )
 )  # fmt: skip

@@ -22,7 +22,7 @@ from caesura.ops.aggregate.kinds.record import (
     define,
     either,
     made,
-    whole,
+    told_apart,
     with_order,
 )
 
@@ -220,7 +220,7 @@ define(AggregateKind("top_k", _top_fields, _top, always(BAG), threshold=_kth, sh
 define(
     AggregateKind(
         "count_distinct",
-        whole,
+        told_apart,
         lambda _, held: held.values(),
         always(BAG),
         direction="up",

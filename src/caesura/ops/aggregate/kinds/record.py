@@ -291,6 +291,13 @@ def whole(aggregate: Aggregate, t: pa.DataType) -> pa.DataType:
     return pa.int64()
 
 
+def told_apart(aggregate: Aggregate, t: pa.DataType) -> pa.DataType:
+    """Any type that a value may have, counted."""
+    if pa.types.is_null(t):
+        raise refused(aggregate, t, "values of some type")
+    return pa.int64()
+
+
 def as_double(aggregate: Aggregate, t: pa.DataType) -> pa.DataType:
     """Numbers; the result is a double."""
     if pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_decimal(t):
