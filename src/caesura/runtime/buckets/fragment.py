@@ -18,6 +18,7 @@ from caesura.punctuation import Alignment, Intent, Punctuation
 from caesura.runtime.buckets.epoch_figures import EpochFigures
 from caesura.runtime.buckets.grafting import StagePlan
 from caesura.runtime.buckets.labels import COUNTS, LOST, OBSERVED, OUT, READERS, WAKE
+from caesura.runtime.buckets.owner import SavedOwner
 from caesura.runtime.buckets.reports import rows_with_reasons
 from caesura.runtime.buckets.rounds import Rounds
 from caesura.runtime.buckets.source_arrivals import SourceArrivals
@@ -45,6 +46,7 @@ class Fragment:
         wakes: bool = False,
         netted: Mapping[str, TableLayout] | None = None,
         state_memory: int | None = None,
+        owner: str = "",
     ) -> None:
         self.stages, self.stage = stages, stages.stages[number]
         self.bucket, self.buckets, self.secret = bucket, buckets, secret
@@ -70,6 +72,7 @@ class Fragment:
         self.rounds = Rounds(heads, query.feed, query.runner.work, buckets)
         self.feedback = StageFeedback(stages, number, bucket, buckets, query, self.arrivals)
         self._aligned, self._readers = SavedJson("aligned"), SavedJson(READERS)
+        self.owner = SavedOwner(stages, number, bucket, buckets, owner)
         self.figures = EpochFigures(stages, self.stage, bucket, query, self.arrivals)
 
     @property
@@ -197,7 +200,7 @@ class Fragment:
         """The chunks of state that changed since the last snapshot."""
         chunks: Chunks = {f"query/{name}": data for name, data in self.query.snapshot().items()}
         chunks |= self.arrivals.snapshot() | self.feedback.snapshot() | self.rounds.snapshot()
-        chunks |= self._readers.changed(self.stages.readers)
+        chunks |= self._readers.changed(self.stages.readers) | self.owner.snapshot()
         return chunks | self._aligned.changed({label: a.to_json() for label, a in self.alignments.items()})
 
     def release(self) -> None:
@@ -207,6 +210,7 @@ class Fragment:
 
     def restore(self, chunks: Mapping[str, bytes]) -> None:
         """Takes the state that these chunks hold."""
+        self.owner.restore(chunks)
         self.query.restore(under("query/", chunks))
         for part in (self.arrivals, self.rounds, self.feedback):
             part.restore(chunks)

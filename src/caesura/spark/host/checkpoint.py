@@ -22,15 +22,14 @@ from caesura.io.places import Place
 from caesura.io.places.json_files import read_json
 from caesura.io.sources.source import Source
 from caesura.plan import Node
-from caesura.plan.cut import Exchange, Stages, cut
+from caesura.plan.cut import Stages, cut
 from caesura.plan.labelled import labelled
 from caesura.plan.prune import prune
-from caesura.runtime.buckets.stage0 import root_of
+from caesura.runtime.buckets.owner import KeptPlan
 from caesura.runtime.durable.change import PlanChange, SavedStep, answers_of
 from caesura.runtime.durable.corrections import forms_of
 from caesura.runtime.durable.rebuild import GivenOutput, columns_of
 from caesura.runtime.query.secret import FORMAT, forgotten
-from caesura.runtime.query.stored_plan import described
 from caesura.spark.host.carry import described_fragments
 from caesura.spark.worker.job import SECRET
 
@@ -139,9 +138,8 @@ def plan_now(
 
 def differs(then: SavedPlan, now: SavedPlan) -> bool:
     """Whether a plan cannot go on with the state of another as it lies there."""
-    if set(then["sources"]) != set(now["sources"]) or then["stages"] != now["stages"]:
-        return True
-    return bool(set(now["keeps"]) - set(then["keeps"]))
+    was, made = (KeptPlan(plan["stages"], plan["sources"], plan["keeps"]) for plan in (then, now))
+    return not was.fits(made)
 
 
 def answers_differ(then: SavedPlan, now: SavedPlan) -> bool:
@@ -204,21 +202,13 @@ def write_plan(checkpoint: Place, content: SavedPlan) -> None:
 
 
 def _described(stages: Stages, buckets: int, nodes: Mapping[str, Node]) -> SavedPlan:
-    keeps: dict[str, str] = {}
-    for stage in stages.stages[1:]:
-        for node in stage.nodes:
-            if not node.row_wise:
-                keeps[f"{stage.number}:{node.fingerprint}"] = described(node)
-        for arrival in stage.arrivals:
-            text = f"the input of stage {stage.number} from {described(arrival.producer)}"
-            keeps[f"{stage.number}:{_way(arrival, stages)}"] = text
-    sources = {source.fingerprint: described(source) for source in stages.sources}
+    kept = KeptPlan.of(stages)
     own = {
         FORMAT: CHECKPOINT_FORMAT,
         "buckets": buckets,
-        "stages": len(stages.stages),
-        "sources": sources,
-        "keeps": keeps,
+        "stages": kept.stages,
+        "sources": kept.sources,
+        "keeps": kept.keeps,
     }
     known = labelled(nodes)
     told = {label: dataclasses.asdict(SavedStep.of(node)) for label, node in known.items()}
@@ -227,11 +217,3 @@ def _described(stages: Stages, buckets: int, nodes: Mapping[str, Node]) -> Saved
     about = {PLAN: told, "read": read, "fragments": fragments}
     about |= {"columns": columns_of(nodes), "forms": forms_of(nodes), "answers": answers_of(nodes)}
     return {**own, "steps": steps, **about}
-
-
-def _way(arrival: Exchange, stages: Stages) -> str:
-    """What an input's state lies under; a gate without rows can go on from another of its source."""
-    root = root_of(arrival.producer, stages) if arrival.source_stage == 0 else None
-    if isinstance(root, Source) and root.shape.insert_only:
-        return root.fingerprint
-    return arrival.label

@@ -23,7 +23,16 @@ from caesura.spark.loop_log.log import LoopLog
 from caesura.spark.loop_log.records import IgnoredRows, SuppressedRows
 from caesura.spark.worker import neighbours
 from caesura.spark.worker.admission import note_progress
-from caesura.spark.worker.job import SECRET, Job, chunk_files, epoch_here, query_here, secret_of
+from caesura.spark.worker.job import (
+    SECRET,
+    Job,
+    chunk_files,
+    epoch_here,
+    partitions_here,
+    query_here,
+    refuse_partitions,
+    secret_of,
+)
 from caesura.spark.worker.live import FRAGMENTS, LiveFragment, exempt_from_collection, forget_old
 from caesura.spark.worker.neighbours import BucketKey, Worked
 from caesura.spark.worker.priority import note_wanted
@@ -79,6 +88,7 @@ def _rows(frame: pd.DataFrame) -> list[Row]:
 def _step(job: Job, stage: int, bucket: int, rows: list[Row], store: ChunkStore, saving: str) -> list[Row]:
     """One epoch of a bucket, here or where a sibling holds its fragment; the store has what changed."""
     exempt_from_collection()
+    refuse_partitions(job, partitions_here())
     neighbours.know(job.name, job.seal)
     place, held = (job.name, stage, bucket), store.stamp()
     files = chunk_files(job, stage, bucket)
@@ -136,15 +146,27 @@ def _restored(job: Job, stage: int, bucket: int, chunks: dict[str, bytes] | None
     secret = secret_of(job)
     own = (job.stages, stage, bucket, job.buckets, secret)
     options: dict[str, Any] = {"netted": job.netted, "state_memory": job.state_memory}
+    options["owner"] = query_here() or ""
     fragment = Fragment(*own, speculate=job.speculate, wakes=job.wakes, **options)
     if chunks is not None:
-        if chunks.get("query/secret", secret.key) != secret.key:
-            raise StreamError(
-                "the state of this checkpoint was saved under another secret than the one beside it.",
-                remedy=f"Put the file {SECRET} of its first start back, or start with a new checkpoint.",
-            )
+        fragment.owner.restore(chunks)
+        _refuse_secret(job, chunks.get("query/secret", secret.key) == secret.key)
         fragment.restore(chunks)
     return fragment
+
+
+def _refuse_secret(job: Job, same: bool) -> None:
+    """Refuses state that was saved under another secret, by another way of starting a query."""
+    if not same and job.secret is None:
+        raise StreamError(
+            "the state of this checkpoint was saved by start(...), and to_spark(...) would go on with it.",
+            remedy="Go on with start(spark, checkpoint=...), or write the DataFrame with a new checkpoint.",
+        )
+    if not same:
+        raise StreamError(
+            "the state of this checkpoint was saved under another secret than the one beside it.",
+            remedy=f"Put the file {SECRET} of its first start back, or start with a new checkpoint.",
+        )
 
 
 def _publish(job: Job, stage: int, bucket: int, worked: Worked) -> None:

@@ -20,6 +20,7 @@ from caesura.io.sources.source import Source
 from caesura.ops.held import Fetch, shipped
 from caesura.plan import Speculate
 from caesura.plan.cut import Stages
+from caesura.runtime.buckets.owner import buckets_remedy
 from caesura.runtime.packets.packet import KEYED_ROWS, Packet
 from caesura.spark.worker.bucket_keys import bucket_keys
 from caesura.spark.worker.carried import CarriedState
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 SECRET = "caesura.secret"
 """The file beside a checkpoint that only its owner may read."""
 SQL_TYPES = {pa.int32(): "int", pa.int64(): "long", pa.string(): "string", pa.binary(): "binary"}
+STATE_PARTITIONS = "spark.sql.streaming.internal.stateStore.partitions"
+"""The property of a task; Spark sets it from the log of the checkpoint."""
 PACKETS = ", ".join(f"{column.name} {SQL_TYPES[column.type]}" for column in KEYED_ROWS)
 """The same as Spark writes it."""
 
@@ -76,6 +79,8 @@ class Job:
     tables: Mapping[str, Fetch] = field(default_factory=dict)
     """By key, the tables that were sent ahead of the plan, and how a worker gets them."""
 
+    partitions: int = 0
+    """How many partitions state lies in, where the checkpoint does not say it; else 0."""
     carried: CarriedState = field(default_factory=CarriedState)
     """What has become of the names that state lies under."""
     first_read: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
@@ -131,6 +136,30 @@ def query_here() -> str | None:
 
     context = TaskContext.get()
     return None if context is None else context.getLocalProperty("sql.streaming.queryId")
+
+
+def partitions_here() -> int:
+    """In how many partitions the checkpoint of this task's query has its state; 0 outside a streaming query.
+
+    Spark writes it down with the first epoch, and goes on so whatever the session says later.
+    """
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    number = None if context is None else context.getLocalProperty(STATE_PARTITIONS)
+    return 0 if number is None else int(number)
+
+
+def refuse_partitions(job: Job, here: int) -> None:
+    """Refuses a checkpoint whose state lies in another number of partitions than the plan was cut for.
+
+    A bucket of which the state knows nothing would begin anew, so this is asked before any is looked for.
+    """
+    if job.partitions and here and job.partitions != here:
+        raise StreamError(
+            f"the checkpoint was made with {here} buckets; this plan was cut for {job.partitions}.",
+            remedy=buckets_remedy(here),
+        )
 
 
 def epoch_here() -> int:
