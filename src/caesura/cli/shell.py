@@ -33,6 +33,7 @@ ORDER = (
     "late",
     "state",
     "rescale",
+    "move",
     "audit",
     "bench",
     "doctor",

@@ -16,6 +16,7 @@ from caesura.io.places.json_files import parsed
 from caesura.io.places.lease import Lease
 from caesura.spark.errors import ours
 from caesura.spark.host.checkpoint import query_id, spark_folder, write_plan
+from caesura.spark.host.moved import follow_move
 from caesura.spark.host.state import plan_of
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def rescale(spark: SparkSession, checkpoint: str | Path, buckets: int) -> int:
     _refuse_running(spark, place)
     with Lease.take(place):
         folder = spark_folder(place)
+        follow_move(folder)
         if buckets != _partitions(folder):
             try:
                 spark._streamingCheckpointManager.repartition(folder.hadoop, buckets)

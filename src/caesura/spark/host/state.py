@@ -19,6 +19,7 @@ from caesura.events.stored import is_run, stored_rows
 from caesura.io.places import Place
 from caesura.spark.errors import ours
 from caesura.spark.host.checkpoint import NAME, read_plan, spark_folder
+from caesura.spark.host.moved import refuse_moved
 from caesura.spark.worker.bucket_keys import bucket_keys
 from caesura.spark.worker.chunk_files import FOLDER, FileRow, MissingFileError, read_named
 from caesura.spark.worker.state_store import ROW, STAMP, from_text
@@ -72,7 +73,9 @@ def read_state(spark: SparkSession, checkpoint: str | Path, step: str | None = N
             print(held.bucket, held.rows.num_rows)
     """
     place = Place.of(checkpoint)
-    saved_plan, place = plan_of(place), spark_folder(place)
+    saved_plan, folder = plan_of(place), spark_folder(place)
+    refuse_moved(folder, place)
+    place = folder
     stores = sorted(int(e.name) for e in (place / "state").entries() if e.name.isdigit())
     keys = bucket_keys(saved_plan["buckets"])
     held: list[Held] = []
