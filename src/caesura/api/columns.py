@@ -17,6 +17,7 @@ from typing import Any
 
 from caesura.errors import PlanError
 from caesura.expr import Expr, name_of
+from caesura.expr.nodes import of_pyspark
 from caesura.misuse import shown
 from caesura.ops.aggregate.kinds import Aggregate
 from caesura.plan import here
@@ -32,6 +33,8 @@ def outputs(
     columns: tuple[Given, ...], named: Mapping[str, Any], step: str, options: Mapping[str, Any]
 ) -> tuple[dict[str, Output], dict[str, Any]]:
     """The columns that a step computes, in order, and its options."""
+    for value in (*columns, *named.values(), *options.values()):
+        _refuse_pyspark(value, step)
     called = {name: value for name, value in options.items() if isinstance(value, Output)}
     rest = {name: value for name, value in options.items() if name not in called}
     if not isinstance(skewed := rest.get("skewed", False), bool):
@@ -50,6 +53,16 @@ def outputs(
     for given in columns:
         made = together(made, _labelled(given), step)
     return together(made, {**named, **called}, step), rest
+
+
+def _refuse_pyspark(value: object, step: str) -> None:
+    """Refuses an aggregate of PySpark's: the values of a group are computed here."""
+    if of_pyspark(value):
+        raise PlanError(
+            f"{step}(...) got a column of PySpark, and aggregates are Caesura's own.",
+            remedy="Write F.sum('v').alias('t') as t=cz.sum('v'), F.count('*') as cz.count(); the others "
+            "have the names that they have in pyspark.sql.functions.",
+        ).at(step, here())
 
 
 def _labelled(given: Given) -> Mapping[str, Any]:

@@ -947,8 +947,9 @@ def from_spark(
 
     Notes
     -----
-    Promises: what ``punctuate`` says. State: as `read.parquet`. Feedback: rows that will be ignored go no
-    further. Spark: any source that Spark has; rows hop into Python workers as Arrow batches.
+    Promises: what ``punctuate`` says; without it, what the DataFrame's own ``withWatermark`` on the column of
+    time says. State: as `read.parquet`. Feedback: rows that will be ignored go no further. Spark: any source
+    that Spark has; rows hop into Python workers as Arrow batches.
 
     See Also
     --------

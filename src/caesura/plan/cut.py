@@ -91,10 +91,14 @@ class Stages:
         return blake2s(named.encode(), digest_size=8).hexdigest()
 
     @property
+    def loops(self) -> bool:
+        """Whether rows go back to a stage that has run: a loop that crosses buckets."""
+        return any(exchange.back for stage in self.stages for exchange in stage.departures)
+
+    @property
     def backward(self) -> bool:
         """Whether anything may go back to a stage that has run: a loop, or a message upwards."""
-        edges = [exchange for stage in self.stages for exchange in stage.departures]
-        return any(e.back for e in edges) or any(n.sends_feedback for s in self.stages for n in s.nodes)
+        return self.loops or any(n.sends_feedback for s in self.stages for n in s.nodes)
 
 
 def cut(outputs: Mapping[str, Node], buckets: int | None = None) -> Stages:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 import sys
 import sysconfig
 import tempfile
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -168,7 +171,49 @@ def check_session(spark: SparkSession) -> int:
             f"the session's state store is {spark.conf.get(STORE, 'not set')}.",
             remedy=f"Set it before the query starts: spark.conf.set('{STORE}', '{ROCKSDB}').",
         )
+    _check_python(spark)
     return int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
+
+
+def _check_python(spark: SparkSession) -> None:
+    """Refuses a Python of workers on this machine that cannot run them."""
+    context = None if over_connect(spark) else spark.sparkContext
+    master = "" if context is None else str(context.master)
+    if context is None or not (master == "local" or master.startswith("local[")):
+        return
+    python = str(context.pythonExec)
+    own = {sys.executable} | (
+        {str(WITH_BYTECODE)} if os.environ.get(REAL_PYTHON) == sys.executable else set()
+    )
+    lacks = "" if shutil.which(python) in own else _lacking(python)
+    if lacks:
+        raise StreamError(
+            f"Spark's workers run '{python}', {lacks}.",
+            remedy="Before the session is made, write os.environ['PYSPARK_PYTHON'] = sys.executable, or make "
+            "it with cz.session().",
+        )
+
+
+NEEDED = ("pyarrow", "numpy", "numba", "pandas", "pyspark")
+"""The packages that workers import; Caesura itself may be sent along."""
+_PROBE = (
+    "import sys; from importlib.util import find_spec; print('%d.%d' % sys.version_info[:2], "
+    "*(name for name in sys.argv[1:] if find_spec(name) is None))"
+)
+
+
+@lru_cache
+def _lacking(python: str) -> str:
+    """What a Python lacks to be that of workers; "" for nothing."""
+    try:
+        done = subprocess.run([python, "-c", _PROBE, *NEEDED], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        return f"which does not start: {error}"
+    version, *missing = done.stdout.split()
+    own = "{}.{}".format(*sys.version_info[:2])
+    if version != own:
+        return f"which is Python {version}; this is {own}"
+    return f"which has no package '{missing[0]}'" if missing else ""
 
 
 def retained_epochs(spark: SparkSession) -> int:

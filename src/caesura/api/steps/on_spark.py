@@ -260,6 +260,13 @@ class OnSpark(Planned):
         pyspark.sql.DataFrame
             ``kind``, ``LE``, ``RE``, ``RE_new`` and the payload columns; streaming where a source is.
 
+        Notes
+        -----
+        The checkpoint is Spark's alone. What the state itself says is compared in the first epoch: another
+        plan, another number of ``spark.sql.shuffle.partitions`` and another query's checkpoint are refused
+        there by name, as `start` refuses them before. Where a busy machine does not start Python in time,
+        start the query again: nothing is lost.
+
         See Also
         --------
         Stream.start : a streaming query on Spark.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 
 from caesura.errors import PlanError, StreamError
+from caesura.io.ingress.policy import delay
 from caesura.io.sources.memory import columns_key
 from caesura.io.sources.protocol import Offsets, Reader
 from caesura.io.sources.read import Events, source_of
@@ -34,6 +35,8 @@ HOP_ROWS = 2048
 CHUNK_ROWS, CHUNK_BYTES = 1 << 20, 64 << 20
 """How many rows of a DataFrame, and bytes of them, are worked on at a time."""
 NEVER = str(2**31 - 1)
+WATERMARK = "spark.watermarkDelayMs"
+"""What Spark notes beside a column that has a watermark: by how many milliseconds rows may be late."""
 FRAME = "frame"
 """What stands for every frame in a worker, which has none."""
 
@@ -241,4 +244,22 @@ def read_frame(
     frame: DataFrame, *, lane: str | None, offset: str | None, lanes: int, events: Events
 ) -> Source:
     """A source that reads a DataFrame."""
+    events = _with_watermark(frame, events)
     return source_of(lambda: FrameReader(frame, lane=lane, offset=offset, lanes=lanes), events)
+
+
+def _with_watermark(frame: DataFrame, events: Events) -> Events:
+    """The options with what the DataFrame's own `withWatermark` promises, where nothing else is said."""
+    marks = {f.name: f.metadata[WATERMARK] for f in frame.schema if WATERMARK in (f.metadata or {})}
+    if not marks or events.get("punctuate") is not None:
+        return events
+    (name, by), *_ = marks.items()
+    if list(marks) == [events["time"]]:
+        return {**events, "punctuate": delay(f"{by // 1000}s" if by % 1000 == 0 else f"{by}ms")}
+    raise PlanError(
+        f"the DataFrame has a watermark on '{name}', which is not the column that says when events start.",
+        remedy="Say what the stream promises: from_spark(..., punctuate=cz.delay('10m')), or whatever its "
+        "bound is. Or leave withWatermark out.",
+        step=events.get("name") or "from_spark",
+        place=here(),
+    )

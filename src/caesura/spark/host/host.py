@@ -14,8 +14,9 @@ from caesura.events.identity import Secret
 from caesura.io.sources.protocol import ListedFiles
 from caesura.io.sources.source import Source
 from caesura.ops.observe import refuse_observed_twice
-from caesura.plan import Node, Speculate, walk
-from caesura.plan.cut import cut
+from caesura.ops.pass_through import PassThrough
+from caesura.plan import Node, Speculate, here, walk
+from caesura.plan.cut import Stages, cut
 from caesura.plan.prune import prune
 from caesura.runtime.buckets.clock import clock_readings, listening, period
 from caesura.spark.errors import asking_spark
@@ -32,7 +33,8 @@ from caesura.udm import homes
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-LISTING = "path string, modificationTime timestamp, length long, content binary"
+LISTING = "path string, modificationTime timestamp_ltz, length long, content binary"
+"""As the file source has it, whatever a plain `timestamp` means to the session."""
 
 
 def make_job(
@@ -54,7 +56,11 @@ def make_job(
     _ship_modules(outputs)
     stages = cut(prune(outputs), buckets)
     refuse_observed_twice(walk(*stages.outputs.values()))
-    if stages.backward and not loop:
+    for source in stages.sources:
+        _refuse_mode(_checked(source), streaming=not closes)
+    if closes:
+        _refuse_batch_loop(stages)
+    if stages.backward and not loop and not closes:
         raise PlanError(
             "something goes back to an earlier stage (a loop, feedback, ahead=), and needs a folder.",
             remedy="Use start(spark, checkpoint=...), or give to_spark(spark, loop_log=...) a folder.",
@@ -69,6 +75,50 @@ def make_job(
     return Job(
         name or uuid.uuid4().hex, stages, buckets, speculate, closes, log, ahead, priorities, secret=secret
     )
+
+
+def _refuse_mode(source: Source, *, streaming: bool) -> None:
+    """Refuses a DataFrame that Spark would not run so: a batch in a stream, a stream in a batch."""
+    if source.reader.spark_form != "frame" or framed(source.reader).streaming == streaming:
+        return
+    if streaming:
+        problem = f"'{source.step}' reads a batch DataFrame, and a streaming query waits for more"
+        remedy = "Read it with spark.readStream; or take run_batch(spark) for what is there now."
+    else:
+        problem = f"'{source.step}' reads a streaming DataFrame, and a batch ends with what is there now"
+        remedy = (
+            "Use start(spark, ...), with trigger='available' to stop at the end of the input; or read it "
+            "with spark.read in the place of spark.readStream."
+        )
+    raise PlanError(f"{problem}.", remedy=remedy, step=source.step, place=source.place)
+
+
+def _refuse_batch_loop(stages: Stages) -> None:
+    """Refuses a batch that would go around: it is one epoch.
+
+    Steps that send feedback to save work, as `pace` does, give the same without anybody who hears it.
+    """
+    saying = next((n for stage in stages.stages for n in stage.nodes if isinstance(n, PassThrough)), None)
+    if saying is not None:
+        raise PlanError(
+            "it gives feedback to steps in front of it, which in a batch have read all there is by then.",
+            remedy="Use start(spark, checkpoint=..., trigger='available'), or run() in this process.",
+        ).at(saying.step, saying.place)
+    if stages.loops:
+        raise PlanError(
+            "a loop crosses the buckets of this plan, which takes several epochs, and a batch is one.",
+            remedy="Leave buckets='all' out of the loop; or use start(spark, checkpoint=..., "
+            "trigger='available'), or run() in this process.",
+        )
+
+
+def refuse_idle_log(job: Job, given: str) -> None:
+    """Refuses a folder for what goes back where nothing does: it would stay empty."""
+    if given and not job.loop:
+        raise PlanError(
+            "loop_log= is given, and nothing in this query goes back to an earlier stage.",
+            remedy="Leave it out.",
+        ).at("to_spark", here())
 
 
 def _ship_modules(outputs: Mapping[str, Node]) -> None:
