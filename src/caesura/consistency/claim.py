@@ -26,8 +26,10 @@ Covers = Literal["all", "before"]
 class Prefix:
     """How much of one source: events and punctuations that entered, and where to read on."""
 
-    rows: int = 0
-    punctuations: int = 0
+    rows: int | None = 0
+    """None where they are not counted: on Spark, where `log` says what was read."""
+    punctuations: int | None = 0
+    """None as with rows."""
     offsets: Mapping[int, int] = field(default_factory=dict)
     """The next offset of each lane; empty for a stream that is fed by hand."""
     definite: tuple[Pattern, ...] = ()
@@ -38,9 +40,9 @@ class Prefix:
     """On Spark, the source's entry in the offset log."""
 
     @property
-    def items(self) -> int:
-        """Events and punctuations together."""
-        return self.rows + self.punctuations
+    def items(self) -> int | None:
+        """Events and punctuations together; None where they are not counted."""
+        return None if self.rows is None or self.punctuations is None else self.rows + self.punctuations
 
     def covers(self, other: Prefix) -> bool:
         """Whether another is a prefix of this one.
@@ -62,7 +64,7 @@ class Prefix:
         True
         """
         lanes = all(self.offsets.get(lane, 0) >= at for lane, at in other.offsets.items())
-        return self.rows >= other.rows and self.punctuations >= other.punctuations and lanes
+        return _reaches(self.rows, other.rows) and _reaches(self.punctuations, other.punctuations) and lanes
 
     def to_json(self) -> dict[str, Any]:
         """The prefix as plain values, to be written down.
@@ -107,9 +109,10 @@ class Prefix:
         >>> cz.Prefix.from_json(cz.Prefix(rows=5).to_json()) == cz.Prefix(rows=5)
         True
         """
+        counted = not data["log"] or data["rows"]  # an earlier version wrote 0 on Spark
         return Prefix(
-            data["rows"],
-            data["punctuations"],
+            data["rows"] if counted else None,
+            data["punctuations"] if counted else None,
             {int(lane): at for lane, at in data["offsets"].items()},
             tuple(Pattern.from_json(pattern) for pattern in data["definite"]),
             data["closed"],
@@ -118,11 +121,16 @@ class Prefix:
 
     def __str__(self) -> str:
         text = ", ".join(map(str, self.definite))
-        if self.log:
+        if self.rows is None or self.punctuations is None:
             return f"up to {self.log}"
         return f"{_plural(self.rows, 'row')} + {_plural(self.punctuations, 'punctuation')}" + (
             f" ({text})" if text else ""
         )
+
+
+def _reaches(mine: int | None, other: int | None) -> bool:
+    """Whether a count is no less than another, as far as both are known."""
+    return mine is None or other is None or mine >= other
 
 
 @checked_methods

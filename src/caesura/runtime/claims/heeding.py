@@ -244,7 +244,7 @@ class HeedClaims(Claiming):
         self._number = meta["number"]
         for label, prefix in self.covered.items():
             self.logs[label] = Log.after(prefix)
-            self.reached[self.order[label]] = prefix.items
+            self.reached[self.order[label]] = prefix.items or 0
 
     def waiting(self) -> str:
         held = [label for label, k in self.order.items() if self.flying.least(k) is not None]
@@ -271,7 +271,7 @@ class Log:
     def after(prefix: Prefix) -> Log:
         """The log of a source that has given a prefix."""
         promises = Promises(prefix.definite)
-        entered = (prefix.rows, prefix.punctuations, dict(prefix.offsets), promises)
+        entered = (prefix.rows or 0, prefix.punctuations or 0, dict(prefix.offsets), promises)
         return Log(deque(), deque(), deque(), *entered)
 
     def add(self, item: Item, first: int, size: int, offsets: I64 | None, lane: int) -> None:

@@ -93,6 +93,6 @@ class Emitter:
 
     def go_on(self, prefix: Prefix) -> None:
         """Counts on from where a snapshot was taken."""
-        self.rows, self.punctuations, self.closed = prefix.rows, prefix.punctuations, prefix.closed
+        self.rows, self.punctuations, self.closed = prefix.rows or 0, prefix.punctuations or 0, prefix.closed
         self.offsets = dict(prefix.offsets)
         self.promises = Promises(prefix.definite)

@@ -163,7 +163,7 @@ class ClaimedSink(ParquetSink):
         for place, label in enumerate(labels):
             entry = entries[place] if place < len(entries) else "-"
             then = dict(before[label].offsets) if label in before else {}
-            prefix[label] = Prefix(offsets=_offsets(entry) or then, log=entry)
+            prefix[label] = Prefix(None, None, _offsets(entry) or then, log=entry)
             if reads_files(labels[label]):
                 span = range(then.get(0, 0), prefix[label].offsets.get(0, 0))
                 files = (files_of(part.folder, place, n) for n in span)
