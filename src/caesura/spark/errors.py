@@ -7,10 +7,11 @@ OSError: [Errno 28] No space left on device
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from caesura import errors
 from caesura.errors import CaesuraError, StreamError
@@ -19,6 +20,11 @@ from caesura.spark.session import spark_log
 if TYPE_CHECKING:
     from caesura.plan import Node
 
+T = TypeVar("T")
+TRIES = 5
+"""How often something is tried that a busy machine may not do in time."""
+NOT_STARTED = re.compile(r"Python worker (?:failed )?to connect back")
+log = logging.getLogger("caesura.spark")
 AGAIN = "start again with the same checkpoint: the epoch runs again, and nothing is lost"
 _RAISED = re.compile(
     r"^\s*(?:Caused by: )?((?:\w+\.)*\w*(?:Error|Exception|Exit|Interrupt|Failure))(?:: (.*))?$"
@@ -62,11 +68,12 @@ def ours(error: Exception) -> Exception:
         return _parsed(found.group(1), found.group(2), error)
     if _through_py4j(error) and _lost(error):
         return _gone(error)
-    if "Python worker failed to connect back" in text:
+    if not_started(error):
         return StreamError(
             "Spark could not start Python in time.",
-            remedy="This happens when the machine is very busy: start again, nothing is lost. If it happens "
-            f"always, see `caesura doctor`{_log()}.",
+            remedy="It gives it ten seconds, which a very busy machine exceeds. start(...) tries again a few "
+            "times by itself; what you write with to_spark(...) you start again: nothing is lost. If it "
+            f"happens always, see `caesura doctor`{_log()}.",
         )
     if "org.apache.hadoop.fs.s3a.S3AFileSystem not found" in text:
         return StreamError(
@@ -92,6 +99,23 @@ def ours(error: Exception) -> Exception:
         f"the query failed in Spark: {cause.rstrip('.')}.",
         remedy=f"The whole trace is in this error's cause{_log()}.",
     )
+
+
+def not_started(error: Exception) -> bool:
+    """Whether Spark started a Python that did not begin in time."""
+    return NOT_STARTED.search(str(error)) is not None
+
+
+def patiently(call: Callable[[], T]) -> T:
+    """Calls again, a few times, while Spark could not start Python in time: it gives it ten seconds."""
+    for left in reversed(range(TRIES)):
+        try:
+            return call()
+        except Exception as error:
+            if not left or not not_started(error):
+                raise
+            log.warning("Spark could not start Python in time; trying again, %d times at most", left)
+    raise AssertionError
 
 
 def cause_of(text: str) -> str:

@@ -19,10 +19,7 @@ from caesura.spark.worker.job import Job
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
-    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-TRIES = 3
 CLASSIC = "start it from a classic session, with spark-submit or cz.session(master=...)"
 
 
@@ -62,14 +59,3 @@ def refuse_preview(spark: SparkSession) -> None:
             "the first rows of a streaming DataFrame do not come here over Spark Connect.",
             remedy="Preview the same with spark.read in the place of spark.readStream.",
         )
-
-
-def patient_start(stream: DataStreamWriter) -> StreamingQuery:
-    """Starts a query on a server, which gives Python ten seconds to begin: not enough on a busy machine."""
-    for left in reversed(range(TRIES)):
-        try:
-            return stream.start()
-        except Exception as error:
-            if not left or "failed to connect back" not in str(error):
-                raise
-    raise AssertionError

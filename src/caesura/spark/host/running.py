@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import pyarrow as pa
 
@@ -42,14 +43,15 @@ from caesura.runtime.query.result import Output, Result, delivered, pace_of
 from caesura.runtime.sinks.held import held_table
 from caesura.runtime.sinks.memory import MemorySink
 from caesura.runtime.sinks.named import as_sink
-from caesura.spark.errors import asking_spark, ours
+from caesura.spark.errors import TRIES, asking_spark, not_started, ours, patiently
 from caesura.spark.host.checkpoint import buckets_of, query_id, secret_of_checkpoint
-from caesura.spark.host.connect import patient_start, refuse_loop, refuse_sink
+from caesura.spark.host.connect import refuse_loop, refuse_sink
 from caesura.spark.host.epoch_function import EpochFunction
 from caesura.spark.host.feedback import CheckpointFeedback
 from caesura.spark.host.frames import framed, hops
-from caesura.spark.host.host import make_job, packets
+from caesura.spark.host.host import make_job, packets, refuse_idle_log
 from caesura.spark.host.listening import RUNNING
+from caesura.spark.host.moved import follow_move
 from caesura.spark.host.observing import observed, told_by_name
 from caesura.spark.host.part import SparkPart
 from caesura.spark.host.replay import read_again_on_spark
@@ -67,6 +69,7 @@ from caesura.spark.worker.job import Job
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from caesura.console.web.own_page import OwnPage
     from caesura.console.web.server import ConsoleServer
@@ -75,6 +78,9 @@ if TYPE_CHECKING:
     from caesura.runtime.metrics.figures import Figures
     from caesura.runtime.query.recording import Recording
 
+T = TypeVar("T")
+Begun = tuple["StreamingQuery", list[Exception]]
+"""A query of Spark, and what goes wrong in its epochs on the driver, as ours."""
 Trigger = Literal["continuous", "available"] | str
 EDGE_ROWS = 200
 """So many of the last rows of each lane are read again for pages that show the rows between steps."""
@@ -111,6 +117,9 @@ class SparkQuery(Closing):
         """Why it has ended, once somebody has asked."""
         if lease is not None:
             lease.needed = self._runs
+        self._again: Callable[[], Begun] | None = None
+        """Starts it anew on its checkpoint; None once it is to end."""
+        self._starting, self._tries, self._written = Lock(), TRIES, -1
         self._failures = failures
         """What went wrong in an epoch on the driver, as ours."""
         self._began, self._rate = time.time(), ReadRate()
@@ -151,13 +160,42 @@ class SparkQuery(Closing):
             query = speeds.start(spark, sink="out/", checkpoint="state/", trigger="available")
             query.wait()
         """
-        try:
-            ended = bool(self.query.awaitTermination(seconds)) if seconds is not None else self._forever()
-        except Exception as error:
-            raise self._ours(error) from error
+        ended = self._asked(lambda: self._ended(seconds))
         if ended:
             self._leave()
         return ended
+
+    def _ended(self, seconds: int | None) -> bool:
+        return self._forever() if seconds is None else bool(self.query.awaitTermination(seconds))
+
+    def _asked(self, call: Callable[[], T]) -> T:
+        """What the query says, which may have ended meanwhile; asked again where it goes on."""
+        while True:
+            try:
+                return call()
+            except Exception as error:
+                if not self._goes_on(error):
+                    raise self._ours(error) from error
+
+    def _goes_on(self, error: Exception) -> bool:
+        """Starts a query anew that has ended since a busy machine did not start Python in time, a few times.
+
+        Whoever asks does so, and so does whoever renews its lease.
+        """
+        if self._again is None or self._ended_by is not None or not not_started(error):
+            return False
+        with self._starting:
+            if self.query.isActive:
+                return True
+            written = self.progress().get("batchId", -1)
+            self._tries = TRIES if written != self._written else self._tries - 1
+            self._written = written
+            if self._tries <= 0:
+                return False
+            log.warning("Spark could not start Python in time; '%s' starts again", self.name)
+            with asking_spark():
+                self.query, self._failures = self._again()
+        return True
 
     def _ours(self, error: Exception) -> Exception:
         """Why it has ended: if another start has taken over then that, whatever Spark stumbled on."""
@@ -209,10 +247,7 @@ class SparkQuery(Closing):
             query.drain()
             print(cz.draw(query.sink.items()))
         """
-        try:
-            self.query.processAllAvailable()
-        except Exception as error:
-            raise self._ours(error) from error
+        self._asked(lambda: self.query.processAllAvailable())
 
     def stop(self) -> None:
         """Stops at once; an epoch that is cut off runs again at the next start.
@@ -230,6 +265,7 @@ class SparkQuery(Closing):
 
             query.stop()
         """
+        self._again = None
         with asking_spark():
             self.query.stop()
         self._leave()
@@ -341,7 +377,10 @@ class SparkQuery(Closing):
     def active(self) -> bool:
         """Whether it still runs."""
         with asking_spark():
-            return bool(self.query.isActive)
+            if self.query.isActive:
+                return True
+            error = None if self._again is None else self.query.exception()
+            return error is not None and self._goes_on(error)
 
     def _runs(self) -> bool:
         """Whether it needs its checkpoint; a JVM that is gone runs nothing."""
@@ -848,6 +887,7 @@ def start(
     lease = Lease.take(place, take_over=take_over)
     try:
         check_logs(part.folder)
+        follow_move(part.folder)
         secret = secret_of_checkpoint(place)
         job, part = go_on(part, job, nodes, target, partitions, on_change, cut, final_rows)
         shape = shape_of_job(job.stages, job.buckets)
@@ -909,31 +949,40 @@ def launch(
 ) -> SparkQuery:
     """Starts a plan that is cut already."""
     job = _ready(job, nodes, spark, target, part, wakes=trigger != "available")
-    frame = observed(packets(spark, job, streaming=True, limits=limits), job, own=True)
-    writer, away = EpochWriter.of(target, nodes, job.buckets), over_connect(spark)
-    part.enter(target)
-    epoch = EpochFunction.of(writer, part, job, name, away=away)
-    stream = frame.writeStream.outputMode("append").foreachBatch(epoch)
-    stream = stream.option("checkpointLocation", part.folder.hadoop)
-    if name:
-        stream = stream.queryName(name)
-    if trigger == "available":
-        stream = stream.trigger(availableNow=True)
-    elif trigger != "continuous":
-        stream = stream.trigger(processingTime=trigger)
-    logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)  # it repeats what is raised anyway
-    with hops(spark, job), asking_spark():
-        query = patient_start(stream) if away else stream.start()
+
+    def begin() -> Begun:
+        frame = observed(packets(spark, job, streaming=True, limits=limits), job, own=True)
+        writer, away = EpochWriter.of(target, nodes, job.buckets), over_connect(spark)
+        part.enter(target)
+        epoch = EpochFunction.of(writer, part, job, name, away=away)
+        stream = _triggered(frame.writeStream.outputMode("append").foreachBatch(epoch), trigger)
+        stream = stream.option("checkpointLocation", part.folder.hadoop)
+        stream = stream.queryName(name) if name else stream
+        with hops(spark, job):
+            query = stream.start()
         if not away:
             writer.attach(str(query.id))
+        return query, epoch.failures
+
+    logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)  # it repeats what is raised anyway
+    away = over_connect(spark)
+    with asking_spark():
+        query, failures = patiently(begin)
     log.info("started on %s", part.checkpoint, extra={"query": name or str(query.id)})
     board = partial(saved_board, part.checkpoint) if away else lambda: target.board
     feedback = CheckpointFeedback.of(job, nodes)
-    made = SparkQuery(query, target, epoch.failures, feedback, nodes, lease, name, board=board)
+    made = SparkQuery(query, target, failures, feedback, nodes, lease, name, board=board)
+    made._again = partial(patiently, begin)
     made.planned = job.stages.outputs
     made.reread = partial(read_again_on_spark, part, job)
     RUNNING[str(query.id)] = made
     return made
+
+
+def _triggered(stream: DataStreamWriter, trigger: Trigger) -> DataStreamWriter:
+    if trigger == "available":
+        return stream.trigger(availableNow=True)
+    return stream if trigger == "continuous" else stream.trigger(processingTime=trigger)
 
 
 def run_all(
@@ -976,11 +1025,14 @@ def run_all(
     nodes = {name: delivered(node, output) for name, node in outputs.items()}
     job = make_job(nodes, buckets, speculate=chosen, closes=True, secret=Secret.drawn())
     frame = packets(spark, job, streaming=False, limits=EVERYTHING)
-    sink = MemorySink()
-    try:
+
+    def written() -> MemorySink:
+        sink = MemorySink()
         EpochWriter.of(sink, nodes, buckets).write(0, frame)
-    except Exception as error:
-        raise ours(error) from error
+        return sink
+
+    with asking_spark():
+        sink = patiently(written)
     late, counted = sink.late(), sink.board.status().counters()
     return {name: Result(sink.items(name), node, late, counted) for name, node in outputs.items()}
 
@@ -1069,9 +1121,14 @@ def to_spark(
     last = delivered(node, output)
     streaming = _streaming(node)
     secret = None if streaming else Secret.drawn()
-    job = make_job({"out": last}, buckets, speculate=chosen, closes=not streaming, loop=log, secret=secret)
+    own: dict[str, Any] = {"closes": not streaming, "loop": log if streaming else "", "secret": secret}
+    job = make_job({"out": last}, buckets, speculate=chosen, **own)
+    job = dataclasses.replace(job, partitions=buckets if streaming else 0)
     refuse_loop(spark, job, "to_spark")
-    frame = observed(packets(spark, job, streaming=streaming, limits=EVERYTHING), job, own=False)
+    refuse_idle_log(job, log)
+    with asking_spark():
+        made = patiently(lambda: packets(spark, job, streaming=streaming, limits=EVERYTHING))
+        frame = observed(made, job, own=False)
     schema = from_arrow_schema(row_schema(node.schema, node.time))
     return frame.filter("stage = 0").mapInArrow(decoder(node.schema, node.time), schema)
 

@@ -25,9 +25,8 @@ from caesura.io.places.lease import refuse_deposed
 from caesura.plan import Node
 from caesura.runtime.buckets.clock import period
 from caesura.runtime.packets.packet import Packet, rows_bytes, rows_packets
-from caesura.spark.errors import asking_spark, errors_as_lines, ours
+from caesura.spark.errors import asking_spark, errors_as_lines, ours, patiently
 from caesura.spark.host.clock_source import CLOCK
-from caesura.spark.host.connect import patient_start
 from caesura.spark.host.entered_epochs import ReplayStep
 from caesura.spark.host.feedback import CheckpointFeedback
 from caesura.spark.host.frames import hops
@@ -37,7 +36,6 @@ from caesura.spark.host.observing import observed
 from caesura.spark.host.part import HISTORY, SparkPart
 from caesura.spark.host.source_log import check_files
 from caesura.spark.loop_log.log import LoopLog
-from caesura.spark.session import over_connect
 from caesura.spark.sinks.epochs import packets_of
 from caesura.spark.worker.admission import EVERYTHING
 from caesura.spark.worker.job import Job
@@ -156,7 +154,7 @@ def _runner(
     def run(writer: OffsetWriter, number: int, step: ReplayStep) -> None:
         writer.write(part.folder, number, step)
         with hops(spark, job), asking_spark():
-            query = patient_start(stream) if over_connect(spark) else stream.start()
+            query = patiently(stream.start)
         try:
             query.awaitTermination()
         except Exception as error:
