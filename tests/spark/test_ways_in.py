@@ -183,3 +183,16 @@ def job_of(start: Start) -> Job:
     options: dict[str, Any] = {"speculate": "arrival", "closes": False}
     made = running.make_job({"out": start.stream.node}, buckets, **options)
     return replace(made, partitions=buckets, secret=SECRET)
+
+
+def test_the_checkpoint_of_a_dataframe_is_not_taken_over_by_a_start(
+    first: Start, launched: list[Job]
+) -> None:
+    offsets = first.place / "offsets"
+    offsets.mkdir(parents=True)
+    (offsets / "0").write_text("v1\n{}\n{}")
+    for way in WAYS.values():
+        with pytest.raises(CaesuraError, match="has not started: it has no caesura"):
+            way(first)
+    assert not launched
+    assert not (first.place / "caesura.json").exists()

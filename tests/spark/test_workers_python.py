@@ -75,3 +75,18 @@ def test_workers_read_the_installed_pyspark(spark: Any) -> None:
         pyspark.__file__,
         sys.executable,
     ]
+
+
+def test_a_python_that_lacks_what_workers_import_is_told(tmp_path: Path) -> None:
+    def lacking(prints: str) -> str:
+        python = tmp_path / prints.replace(" ", "-")
+        python.write_text(f"#!/bin/sh\necho {prints}\n")
+        python.chmod(0o700)
+        told: str = session._lacking(str(python))
+        return told
+
+    own = "{}.{}".format(*sys.version_info[:2])
+    assert session._lacking(sys.executable) == ""
+    assert lacking(f"{own} pyarrow numba") == "which has no package 'pyarrow'"
+    assert lacking("2.7") == f"which is Python 2.7; this is {own}"
+    assert lacking(own) == ""

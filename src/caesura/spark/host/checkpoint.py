@@ -77,6 +77,16 @@ def read_plan(checkpoint: Place) -> SavedPlan | None:
     return saved_plan
 
 
+def refuse_unknown(checkpoint: Place, last: int) -> None:
+    """Refuses a folder in which Spark has written epochs, up to the ``last``, that are none of `start`'s."""
+    if last >= 0 and not (checkpoint / NAME).is_file():
+        raise StreamError(
+            f"'{checkpoint}' is the checkpoint of a query that start(...) has not started: it has no {NAME}.",
+            remedy="Give a new folder; what to_spark(...) has begun goes on with to_spark(...). "
+            f"If {NAME} was lost, put it back.",
+        )
+
+
 def secret_of_checkpoint(checkpoint: Place) -> Secret:
     """The secret that a checkpoint's state is kept under; a new checkpoint gets a new one."""
     file = checkpoint / SECRET

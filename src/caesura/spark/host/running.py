@@ -44,7 +44,7 @@ from caesura.runtime.sinks.held import held_table
 from caesura.runtime.sinks.memory import MemorySink
 from caesura.runtime.sinks.named import as_sink
 from caesura.spark.errors import TRIES, asking_spark, not_started, ours, patiently
-from caesura.spark.host.checkpoint import buckets_of, query_id, secret_of_checkpoint
+from caesura.spark.host.checkpoint import buckets_of, query_id, refuse_unknown, secret_of_checkpoint
 from caesura.spark.host.connect import refuse_loop, refuse_sink
 from caesura.spark.host.epoch_function import EpochFunction
 from caesura.spark.host.feedback import CheckpointFeedback
@@ -56,7 +56,7 @@ from caesura.spark.host.observing import observed, told_by_name
 from caesura.spark.host.part import SparkPart
 from caesura.spark.host.replay import read_again_on_spark
 from caesura.spark.host.shape import shape_of_job
-from caesura.spark.host.source_log import check_logs, last_commit
+from caesura.spark.host.source_log import check_logs, last_commit, last_offsets
 from caesura.spark.host.speaking import CheckpointSpeaker
 from caesura.spark.host.stepping import replay
 from caesura.spark.host.switch import go_on
@@ -886,6 +886,7 @@ def start(
     refuse_loop(spark, job, "start")
     lease = Lease.take(place, take_over=take_over)
     try:
+        refuse_unknown(place, last_offsets(place))
         check_logs(part.folder)
         follow_move(part.folder)
         secret = secret_of_checkpoint(place)
