@@ -81,8 +81,8 @@ class Stages:
     outputs: Mapping[str, Node]
     sources: tuple[SourceNode, ...]
     """Those that are read as streams; the others are tables that stage 0 holds."""
-    exchange_of: Mapping[tuple[str, int], str] = field(default_factory=dict)
-    """The exchange, by its label, that brings the rows of an input, by step and port."""
+    exchange_of: Mapping[tuple[int, str, int], str] = field(default_factory=dict)
+    """The exchange, by its label, that brings the rows of an input, by stage, step and port."""
 
     @property
     def readers(self) -> str:
@@ -128,7 +128,7 @@ class _Cutter:
         """The columns by which the rows of a loop that crosses buckets lie, by the step that closes it."""
         self.copies: set[tuple[str, int]] = set()
         """Inputs, by step and port, of which every bucket has a copy."""
-        self.exchange_of: dict[tuple[str, int], str] = {}
+        self.exchange_of: dict[tuple[int, str, int], str] = {}
 
     def _static(self) -> set[str]:
         """Tables that only serve as the looked-up side of inner joins, with the row-wise steps on them."""
@@ -365,7 +365,8 @@ class _Cutter:
                     continue
                 keys = self._route(node, port)
                 why = self.why.get(fp, "")
-                self.exchange_of[fp, port] = self._exchange(stages, made, child, self.stage[fp], keys, why)
+                here = self.stage[fp]
+                self.exchange_of[here, fp, port] = self._exchange(stages, made, child, here, keys, why)
         for node in self.nodes:
             if node.fingerprint in self.crossing:
                 self._cross(stages, node)

@@ -47,7 +47,7 @@ class StagePlan:
             return _input(crossing[0])
         if child.fingerprint in self._own:
             return self._graft(child)
-        label = self._stages.exchange_of.get((node.fingerprint, port))
+        label = self._stages.exchange_of.get((self._stage.number, node.fingerprint, port))
         if label is None:
             return child  # a table that every bucket holds
         return _input(next(a for a in arrivals if a.label == label))

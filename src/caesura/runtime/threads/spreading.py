@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from caesura.expr import has_call
 from caesura.io.sources.source import Source
 from caesura.ops.aggregate.dealt import takes_dealt
 from caesura.ops.aggregate.tumbling import Tumbling
@@ -79,7 +80,7 @@ def _dealt(stages: Stages) -> DealtStep | None:
         return None
     edge = first.departures[0]
     stage = stages.stages[edge.target_stage]
-    users = {name for (name, _), label in stages.exchange_of.items() if label == edge.label}
+    users = {name for (_, name, _), label in stages.exchange_of.items() if label == edge.label}
     node = next((node for node in stage.nodes if {node.fingerprint} == users), None)
     if len(stage.arrivals) > 1 or not isinstance(node, Tumbling) or not edge.keys or not takes_dealt(node):
         return None
@@ -106,7 +107,7 @@ def _in_one_place(outputs: Mapping[str, Node], nodes: list[Node]) -> Stages:
     edges = {s.fingerprint: Exchange(f"{s.fingerprint}>1:", s, 0, 1, (), "") for s in sources}
     rest = [node for node in nodes if node.inputs]
     label_of = {
-        (node.fingerprint, port): edges[child.fingerprint].label
+        (1, node.fingerprint, port): edges[child.fingerprint].label
         for node in rest
         for port, child in enumerate(node.inputs)
         if child.fingerprint in edges
@@ -148,11 +149,14 @@ class PassedSteps:
 def with_steps_behind(stages: Stages, dealt: Exchange | None = None) -> Stages:
     """The same stages, with row-wise steps behind the exchange where its keys are columns before them.
 
-    By the only exchange of rows that are dealt, all of them are.
+    By the only exchange of rows that are dealt, all of them are. A step that several exchanges read works
+    behind each, unless it must see each row once.
     """
     first = stages.stages[0]
     own = {node.fingerprint for node in first.nodes}
     passed = {d.label: _passed(d, own) for d in first.departures}
+    before = {d.label: {node.fingerprint for node in walk(d.producer)} for d in first.departures}
+    read = Counter(name for names in before.values() for name in names)
     if dealt is not None and dealt.keys == ANYWHERE:
         passed = {
             d.label: replace(_passed(replace(d, keys=None), own), keys=ANYWHERE) for d in first.departures
@@ -170,7 +174,11 @@ def with_steps_behind(stages: Stages, dealt: Exchange | None = None) -> Stages:
     for stage in stages.stages:
         for edge in stage.arrivals:
             behind = passed.get(edge.label)
-            if behind is None or any(used[stage.number, name] > 1 for name in behind.names):
+            if (
+                behind is None
+                or any(used[stage.number, name] > 1 for name in behind.names)
+                or any(read[node.fingerprint] > 1 and _works_once(node) for node, _ in behind.steps)
+            ):
                 edges[edge.label] = edge
                 continue
             moved = _moved(edge, behind)
@@ -178,12 +186,20 @@ def with_steps_behind(stages: Stages, dealt: Exchange | None = None) -> Stages:
             made[stage.number].nodes += [node for node, _ in behind.steps]
             if behind.steps:
                 node, port = behind.steps[-1]
-                exchange_of[node.fingerprint, port] = moved.label
+                exchange_of[stage.number, node.fingerprint, port] = moved.label
     for edge in edges.values():
         made[edge.target_stage].arrivals.append(edge)
         if edge.source_stage == 0:
             made[0].departures.append(edge)
     return replace(stages, stages=tuple(made), exchange_of=exchange_of)
+
+
+def _works_once(node: Node) -> bool:
+    """Whether a step must see each row once: it tells of rows, or calls a function of the user's."""
+    if isinstance(node, (Select, Where)) and node.on_error == "late":
+        return True
+    form = node.row_form()
+    return form is not None and any(map(has_call, [*(e for _, e in form.columns), *form.conditions]))
 
 
 def _moved(edge: Exchange, behind: PassedSteps) -> Exchange:
