@@ -153,7 +153,7 @@ class MemoryClient:
             for name, parts in self.broker.topics.items()
         }
         if topic is not None and topic not in made:
-            made[topic] = SimpleNamespace(partitions={}, error=KafkaError.UNKNOWN_TOPIC_OR_PART)
+            made[topic] = SimpleNamespace(partitions={}, error=KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))
         return SimpleNamespace(topics=made, cluster_id=self.broker.servers)
 
     def describe_topics(self, topics: Any, request_timeout: float = 0) -> dict[str, Any]:

@@ -7,20 +7,23 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from caesura.errors import CaesuraError, DataError, PlanError, StreamError, closest
+from caesura.io.kafka.passing import AWAY, is_one_of, passes
 from caesura.io.sources.passed import small_hash
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Producer
     from confluent_kafka.admin import AdminClient
 
+T = TypeVar("T")
 LOG = logging.getLogger("caesura.kafka")
 OWN = ("bootstrap.servers", "enable.auto.commit", "enable.partition.eof", "auto.offset.reset", "group.id")
 """What a source sets itself: offsets belong to the query, and its end is told by the broker."""
@@ -38,6 +41,8 @@ SILENT: set[Cluster] = set()
 """The clusters that do not say ids, as far as this process knows."""
 QUEUE_MILLIS = 20
 """How long a client waits whose queue is full: a second, if nothing is said, in which it runs empty."""
+AGAIN_SECONDS = 0.1
+"""After how long a broker is asked again that will be able to later."""
 END_MILLIS = 10
 """How long a broker waits at the end of a partition before it says so to one that reads up to there."""
 
@@ -134,28 +139,35 @@ class Cluster:
 
     def name(self) -> str:
         """The id of the cluster, whichever of its brokers was asked."""
-        with self.asking():
-            return str(asker(self, os.getpid()).list_topics(timeout=self.seconds).cluster_id)
+        client = asker(self, os.getpid())
+        return self.asked(lambda seconds: str(client.list_topics(timeout=seconds).cluster_id))
 
     def partitions(self, topic: str, seconds: float | None = None) -> list[int]:
         """The partitions of a topic; refuses one that is not there."""
-        wait = self.seconds if seconds is None else seconds
         client = asker(self, os.getpid())
-        with self.asking():
+        from confluent_kafka import KafkaException
+
+        def ask(wait: float) -> tuple[list[int] | None, list[str]]:
             found = client.list_topics(topic, timeout=wait).topics[topic]
             if found.error is None:
-                return sorted(found.partitions)
-            there = [name for name in client.list_topics(timeout=wait).topics if not name.startswith("__")]
+                return sorted(found.partitions), []
+            if passes(found.error):
+                raise KafkaException(found.error)
+            return None, [n for n in client.list_topics(timeout=wait).topics if not n.startswith("__")]
+
+        partitions, there = self.asked(ask, seconds)
+        if partitions is not None:
+            return partitions
         raise DataError(f"there is no topic '{topic}' at '{self.servers}'.", remedy=closest(topic, there))
 
-    def watermarks(self, topic: str, partition: int) -> tuple[int, int]:
+    def watermarks(self, topic: str, partition: int, seconds: float | None = None) -> tuple[int, int]:
         """Where a partition begins and where what is committed of it ends."""
+        client = asker(self, os.getpid())
         from confluent_kafka import TopicPartition
 
-        with self.asking():
-            place = TopicPartition(topic, partition)
-            low, high = asker(self, os.getpid()).get_watermark_offsets(place, timeout=self.seconds)
-            return int(low), int(high)
+        place = TopicPartition(topic, partition)
+        low, high = self.asked(lambda wait: client.get_watermark_offsets(place, timeout=wait), seconds)
+        return int(low), int(high)
 
     def topic_id(self, topic: str) -> int | None:
         """What tells a topic from one of its name that is made anew; None where brokers do not say."""
@@ -164,14 +176,20 @@ class Cluster:
         admin, seconds = admin_asker(self, os.getpid()), min(self.seconds, ID_SECONDS)
         if self in SILENT:
             return None
-        try:
-            [answer] = admin.describe_topics(TopicCollection([topic]), request_timeout=seconds).values()
-            own = answer.result().topic_id
-        except KafkaException as error:
-            unsaid = (KafkaError._TIMED_OUT, KafkaError._UNSUPPORTED_FEATURE, KafkaError.UNSUPPORTED_VERSION)
-            if error.args[0].code() not in unsaid:
-                raise self.meaning(error.args[0], topic) from None
-            SILENT.add(self)
+        unsaid = (KafkaError._TIMED_OUT, KafkaError._UNSUPPORTED_FEATURE, KafkaError.UNSUPPORTED_VERSION)
+
+        def ask(_: float) -> Any:
+            try:
+                [answer] = admin.describe_topics(TopicCollection([topic]), request_timeout=seconds).values()
+                return answer.result().topic_id
+            except KafkaException as error:
+                if error.args[0].code() not in unsaid:
+                    raise
+                SILENT.add(self)
+                return None
+
+        own = self.asked(ask, topic=topic)
+        if own is None:
             return None
         bits = (own.get_most_significant_bits(), own.get_least_significant_bits())
         return None if not any(bits) else small_hash(f"{bits[0]}:{bits[1]}")
@@ -184,6 +202,20 @@ class Cluster:
         with self.asking():
             [answer] = admin.describe_configs([asked], request_timeout=self.seconds).values()
             return str(answer.result()["cleanup.policy"].value)
+
+    def asked(self, ask: Callable[[float], T], seconds: float | None = None, topic: str = "") -> T:
+        """What a broker answers; one that will be able to later is asked again, for so many seconds."""
+        from confluent_kafka import KafkaException
+
+        until = time.monotonic() + (self.seconds if seconds is None else seconds)
+        while True:
+            left = until - time.monotonic()
+            try:
+                return ask(max(left, AGAIN_SECONDS))
+            except KafkaException as error:
+                if not passes(error.args[0]) or left <= AGAIN_SECONDS:
+                    raise self.meaning(error.args[0], topic) from None
+            time.sleep(AGAIN_SECONDS)
 
     @contextmanager
     def asking(self) -> Iterator[None]:
@@ -199,20 +231,13 @@ class Cluster:
         """What an error of Kafka's means."""
         from confluent_kafka import KafkaError
 
-        away = (
-            KafkaError._TRANSPORT,
-            KafkaError._ALL_BROKERS_DOWN,
-            KafkaError._TIMED_OUT,
-            KafkaError._RESOLVE,
-            KafkaError.REQUEST_TIMED_OUT,
-        )
         unknown = (
             KafkaError.UNKNOWN_TOPIC_OR_PART,
             KafkaError._UNKNOWN_TOPIC,
             KafkaError._UNKNOWN_PARTITION,
             KafkaError.UNKNOWN_TOPIC_ID,
         )
-        if error.code() in away:
+        if is_one_of(error, AWAY):
             return StreamError(
                 f"no Kafka broker answers at '{self.servers}' within {self.seconds:g} s.",
                 remedy="Start it, or give its address; the query goes on from its saved state. timeout= says "
@@ -222,6 +247,12 @@ class Cluster:
             return StreamError(
                 f"the topic '{topic}' is no longer there at '{self.servers}'.",
                 remedy="A topic that is made anew has other records: start anew without the saved state.",
+            )
+        if passes(error):
+            return StreamError(
+                f"Kafka at '{self.servers}' says for {self.seconds:g} s: {_first_line(error)}.",
+                remedy="See its brokers; the query goes on from its saved state. timeout= says how long "
+                "it waits.",
             )
         return StreamError(
             f"Kafka at '{self.servers}' says: {_first_line(error)}.",

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.io.kafka.cluster import Cluster, TopicBounds, lost, refuse_ahead, refuse_gap, refuse_made_anew
+from caesura.io.kafka.passing import passes
 from caesura.io.kafka.promised import found_promises, with_promises
 from caesura.io.kafka.records import RecordForm, lane_rows
 from caesura.plan import NOTHING_NOW, Raw, SourceBatch
@@ -58,6 +59,8 @@ class Polling:
         """What was lost of partitions, until it is told with their next rows."""
         self._trouble: KafkaError | None = None
         self._since = 0.0
+        self._waiting: dict[int, float] = {}
+        """Partitions that no broker gives records of now: since when."""
         self._refreshed = time.monotonic()
 
     # -- reading ------------------------------------------------------------------------------------------
@@ -176,6 +179,7 @@ class Polling:
     def _moved(self, raw: Raw) -> Raw:
         """Notes how far a partition is read; what was lost of it is told with its rows."""
         self.positions[raw.lane] = raw.end
+        self._waiting.pop(raw.lane, None)
         missing = self._skipped.pop(raw.lane, None)
         if missing is None:
             return raw
@@ -193,7 +197,11 @@ class Polling:
             self._trouble = error
 
     def _check(self) -> None:
-        """Stops where brokers have been away for too long."""
+        """Stops where brokers have been away for too long, or a partition has had none for as long."""
+        for lane, since in list(self._waiting.items()):
+            if time.monotonic() - since >= self._cluster.seconds:
+                self._cluster.watermarks(self._form.topic, lane, PROBE_SECONDS)  # raises where it has none
+                del self._waiting[lane]
         if self._trouble is None:
             return
         if self._trouble.fatal():
@@ -211,10 +219,13 @@ class Polling:
         error, lane = message.error(), message.partition()
         if error.code() == KafkaError._PARTITION_EOF:
             self._trouble = None
+            self._waiting.pop(lane, None)
             ended[lane] = message.offset()
         elif error.code() == KafkaError._AUTO_OFFSET_RESET:
             self._out_of_range(consumer, lane)
-        elif not error.retriable():
+        elif passes(error):
+            self._waiting.setdefault(lane, time.monotonic())
+        else:
             raise self._cluster.meaning(error, self._form.topic)
 
     def _out_of_range(self, consumer: Consumer, lane: int) -> None:
