@@ -13,6 +13,8 @@ Did you mean 'speed'?
 from __future__ import annotations
 
 import difflib
+import errno
+import os
 import re
 import sys
 import sysconfig
@@ -195,14 +197,66 @@ MORE_ROOM = (
 )
 
 
-def failure(error: Exception) -> StreamError:
+REFUSALS = (
+    (
+        {errno.ENOSPC, errno.EDQUOT, errno.EFBIG},
+        "Make room there, or give a place on another disk. A checkpoint there is whole: a query that has "
+        "one goes on from it.",
+    ),
+    (
+        {errno.EACCES, errno.EPERM, errno.EROFS},
+        "Let this process read it, and write it where something is written, or give another path.",
+    ),
+    ({errno.ENOENT}, "Give a path that is there."),
+    ({errno.EISDIR, errno.ENOTDIR, errno.EEXIST}, "Give another path, or move away what lies there."),
+    ({errno.EMFILE, errno.ENFILE}, "Let the process hold more files open: ulimit -n."),
+)
+"""What to do about what a machine refuses, by the numbers of its errors."""
+
+
+def failure(error: BaseException) -> StreamError:
     """What a step, or a function of the user's in it, did not expect, as a diagnostic."""
-    text = " ".join([type(error).__name__ + ":", *str(error).strip().splitlines()[:1]]).rstrip(": .")
+    text = first_words(error)
     line = users_line(error)
     if isinstance(error, MemoryError) and not line:
         return StreamError(f"there is not enough memory ({text}).", remedy=MORE_ROOM)
+    if isinstance(error, OSError) and not line:
+        return refused_by_machine(error)
     whose = f"It was raised at {line}" if line else "It is a fault of ours"
     return StreamError(f"{text}.", remedy=f"{whose}; the whole trace is in this error's cause.")
+
+
+def refused_by_machine(error: OSError) -> StreamError:
+    """What the disk, the network or the rights of the process do not allow, as a diagnostic.
+
+    >>> print(refused_by_machine(PermissionError(13, "Permission denied", "/out/1.parquet")))
+    '/out/1.parquet': Permission denied.
+    Let this process read it, and write it where something is written, or give another path.
+    """
+    what = (error.strerror or str(error) or type(error).__name__).strip().splitlines()[0].rstrip(".")
+    paths = [os.fsdecode(p) for p in (error.filename, error.filename2) if isinstance(p, str | bytes)]
+    who = " and ".join(f"'{path}'" for path in paths) or type(error).__name__
+    text = f"{who}: {what}."
+    known = next((remedy for numbers, remedy in REFUSALS if error.errno in numbers), "")
+    if not known and isinstance(error, ConnectionError | TimeoutError):
+        known = "See that the other side runs and can be reached from here, and start again."
+    return StreamError(text, remedy=known or "The whole trace is in this error's cause.")
+
+
+def first_words(error: BaseException) -> str:
+    """The kind of an error and the first line of what it says."""
+    return " ".join([type(error).__name__ + ":", *str(error).strip().splitlines()[:1]]).rstrip(": .")
+
+
+def our_module(error: BaseException) -> str:
+    """The innermost module of this package that an error came through; empty if there is none."""
+    found, trace = "", error.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        name = trace.tb_frame.f_globals.get("__name__", "")
+        found = name if file.startswith(_OURS) and name != "caesura.misuse" else found
+        trace = trace.tb_next
+    return found
 
 
 def closest(name: object, among: Iterable[str]) -> str:

@@ -2,7 +2,8 @@
 
 A function's body refuses what it knows to be wrong, in words of its own. Where a call ends in an error of
 Python or Arrow instead, the function's annotations tell which argument it was, and the error leaves as one of
-ours, with the other as its cause.
+ours, with the other as its cause. Where every argument is what it should be, the error came from within, and
+is told as that: with the module of ours that it came from, or the path that the machine refused.
 
 >>> @checked
 ... def halve(number: int, *, name: str = "") -> float:
@@ -32,7 +33,16 @@ from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 
-from caesura.errors import CaesuraError, PlanError, here, users_line
+from caesura.errors import (
+    CaesuraError,
+    PlanError,
+    StreamError,
+    failure,
+    first_words,
+    here,
+    our_module,
+    users_line,
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -44,6 +54,7 @@ FOREIGN = (
     ArithmeticError,
     AssertionError,
     OSError,
+    MemoryError,
     RuntimeError,
     StopIteration,
     pa.ArrowException,
@@ -74,9 +85,10 @@ def checked(function: F) -> F:
             signature = inspect.signature(function)
             bound = _bound(function, signature, args, kwargs)
             hints = _hints(function)
-            for name, given in bound.arguments.items():
+            looks = () if isinstance(error, OSError | MemoryError) else bound.arguments.items()
+            for name, given in looks:
                 _look(function, signature, name, given, hints.get(name), error)
-            raise _failure(function, bound, error) from error
+            raise _failure(function, error) from error
 
     setattr(call, MARK, True)
     return typing.cast(F, call)
@@ -196,17 +208,15 @@ def _refusal(function: Callable[..., Any], problem: str, signature: inspect.Sign
     )
 
 
-def _failure(function: Callable[..., Any], bound: inspect.BoundArguments, error: Exception) -> CaesuraError:
-    """The error of a call whose arguments are of the right kinds."""
-    line = str(error).splitlines()[0] if str(error) else ""
-    text = (
-        f"{type(error).__name__}: {line}".rstrip(": ") if isinstance(error, LookupError) or not line else line
-    )
-    if set(bound.arguments) - {"self"}:
-        return _refusal(function, f"does not understand its arguments: {text}", bound.signature)
-    return PlanError(
-        f"{_name(function)}() fails: {text.rstrip('.')}.",
-        remedy="The whole trace is in this error's cause.",
+def _failure(function: Callable[..., Any], error: Exception) -> CaesuraError:
+    """The error of a call whose arguments are of the right kinds: what failed is within."""
+    if isinstance(error, OSError | MemoryError):
+        return failure(error).at(_name(function), here())
+    where = our_module(error)
+    return StreamError(
+        f"{_name(function)}(...) fails{f' in {where}' if where else ''}: {first_words(error)}.",
+        remedy="Its arguments are of the kinds that it takes, so this is a fault of ours unless one of them "
+        "makes no sense; the whole trace is in this error's cause.",
         step=_name(function),
         place=here(),
     )

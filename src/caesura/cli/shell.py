@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from caesura.errors import CaesuraError, StreamError
+from caesura.errors import CaesuraError, StreamError, refused_by_machine
 from caesura.io.places import Place
 from caesura.waiting import shown_elsewhere
 
@@ -92,10 +92,7 @@ def _path_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StreamError(
-            f"'{error.filename}': {error.strerror or error}.",
-            remedy="Give a path that can be read, and written where something is written to it.",
-        ) from error
+        raise refused_by_machine(error) from error
 
 
 def check_folder(path: str) -> None:

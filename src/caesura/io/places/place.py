@@ -21,14 +21,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
 
 from caesura.errors import DataError, PlanError
-from caesura.io.places.local import LocalStorage
+from caesura.io.places.local import PART, LocalStorage
 from caesura.io.places.objects import CANONICAL, ObjectStorage
 from caesura.io.places.storage import Storage, StoredEntry
 
@@ -165,7 +166,8 @@ class Place:
         return found
 
     def read_bytes(self) -> bytes:
-        return self.storage.read(self.path)
+        with self._named():
+            return self.storage.read(self.path)
 
     def read_text(self) -> str:
         return self.read_bytes().decode()
@@ -183,12 +185,14 @@ class Place:
 
     def put(self, data: bytes, *, private: bool = False) -> None:
         """Writes the file as a whole, in place of what was there; a private one is for its owner's eyes."""
-        self.storage.put(self.path, data, fresh=False, private=private)
+        with self._named():
+            self.storage.put(self.path, data, fresh=False, private=private)
 
     def create(self, data: bytes, *, private: bool = False) -> bool:
         """Writes the file as a whole unless it is there; among all who try, one is told True."""
         try:
-            self.storage.put(self.path, data, fresh=True, private=private)
+            with self._named():
+                self.storage.put(self.path, data, fresh=True, private=private)
         except FileExistsError:
             return False
         return True
@@ -198,20 +202,34 @@ class Place:
 
         ``change`` gets None where there is no file, and may be called again.
         """
-        return self.storage.update(self.path, change)
+        with self._named():
+            return self.storage.update(self.path, change)
 
     def remove(self) -> None:
         """Takes the file away, if it is there."""
-        self.storage.remove(self.path)
+        with self._named():
+            self.storage.remove(self.path)
 
     def make_folder(self) -> None:
         """Makes the folder, where folders have to be made."""
-        self.storage.make_folder(self.path)
+        with self._named():
+            self.storage.make_folder(self.path)
 
     def reach(self) -> Place:
         """The place itself; refuses one that nothing can be written to, before anything is made."""
         self.storage.reach(self.path)
         return self
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """What the machine refuses names the path: a full disk alone does not say where it is."""
+        try:
+            yield
+        except OSError as error:
+            unnamed = error.filename is None and error.errno is not None
+            if unnamed or str(error.filename).endswith(PART):
+                error.filename = str(self)
+            raise
 
 
 NAMED = {*OBJECTS, *CANONICAL, "hdfs", "http", "https", "ftp"}

@@ -22,6 +22,7 @@ from caesura.io.places import Place
 from caesura.io.places.lease import Lease
 from caesura.io.sinks.protocol import Sink, TableSink
 from caesura.io.sources.protocol import Offsets
+from caesura.misuse import checked_methods
 from caesura.plan import Duration, Node, Speculate
 from caesura.punctuation import Punctuation
 from caesura.runtime.durable.change import OnChange, PlanChange, carried_offsets, check_choices, steps_of
@@ -57,6 +58,7 @@ from caesura.runtime.sinks.held import held_table
 log = logging.getLogger("caesura.epochs")
 
 
+@checked_methods
 class DurableQuery(Query):
     """A query with a checkpoint: it begins where the last start was saved, and is saved as it runs.
 

@@ -161,9 +161,13 @@ class Cell:
         except CaesuraError as error:
             raise error.at(self.node.step, self.node.place) from error.__cause__
         except Exception as error:
-            raise failure(error).at(self.node.step, self.node.place) from error
+            raise self.told(error) from error
         finally:
             WORKING.counters = None
+
+    def told(self, error: Exception) -> CaesuraError:
+        """What is not ours, as an error that names the step and the user's line."""
+        return failure(error).at(self.node.step, self.node.place)
 
     def send(self, items: Iterable[Item]) -> None:
         """Puts items on every edge out and into every tap."""

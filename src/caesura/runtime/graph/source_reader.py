@@ -10,7 +10,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 
-from caesura.errors import StreamError
+from caesura.errors import CaesuraError, StreamError
 from caesura.events.item import Item
 from caesura.io.sources.memory import TableReader
 from caesura.io.sources.protocol import Reader, close
@@ -129,13 +129,22 @@ class SourceReader:
         """Whether there are rows to take, or the end; asks the source unless it is known."""
         if self._next is not None or self._ended:
             return True
-        if self._rows is None:
-            self._rows = self._opened()
-        given = next(self._rows, None)
+        given = self._asked()
         if isinstance(given, NothingNow):
             return False
         self._next, self._ended = given, given is None
         return True
+
+    def _asked(self) -> SourceBatch | None:
+        """What the source gives; an error that is not ours names the step that reads."""
+        try:
+            if self._rows is None:
+                self._rows = self._opened()
+            return next(self._rows, None)
+        except CaesuraError:
+            raise
+        except Exception as error:
+            raise self.cell.told(error) from error
 
     @property
     def waiting(self) -> int:

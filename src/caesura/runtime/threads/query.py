@@ -23,6 +23,7 @@ from caesura.errors import StreamError, looked_up
 from caesura.events import Item, Page
 from caesura.events.identity import Secret
 from caesura.io.sinks.rows import history_table
+from caesura.misuse import checked_methods
 from caesura.ops.observe import refuse_observed_twice
 from caesura.plan import Counters, Speculate, here, walk
 from caesura.plan.step_log import StepLog
@@ -42,6 +43,7 @@ from caesura.runtime.threads.spreading import SpreadPlan
 T = TypeVar("T")
 
 
+@checked_methods
 class ThreadedQuery(Closing):
     """A plan whose stages run in buckets, each on a thread; it is run or stepped, and its output taken."""
 
