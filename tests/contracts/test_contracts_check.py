@@ -475,3 +475,9 @@ def test_a_scheme_that_contradicts_a_source_s_policy_is_refused(stream, scheme, 
 def test_a_source_s_policy_declares_its_scheme_by_itself():
     steps = check(readings().node).steps
     assert steps[0].scheme == Scheme.parse("{[[time:+, id:-, v:-]]}") and steps[0].origin == "declared"
+
+
+def test_a_plan_with_a_table_look_up_and_a_finding_says_what_grows():
+    names = cz.table([{"id": 7, "name": "a"}])
+    verdict = readings().join(names, on="id").group_by("name").totals(n=cz.count()).check()
+    assert not verdict.safe and "open groups are held for ever" in str(verdict)

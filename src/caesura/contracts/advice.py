@@ -272,8 +272,8 @@ def _other_options(analysis: Analysis, given: Assumptions, steps: Sequence[Step]
     """Steps with another setting."""
     for step in steps:
         for kind, option, value, text in OPTIONS:
-            if step.node.kind != kind or getattr(step.node, option) == value:
-                continue
+            if step.node.kind != kind or getattr(step.node, option, value) == value:
+                continue  # a look-up, which is a join in a plan, has no such option
             try:
                 other: Node = replace(step.node, **{option: value})
                 plan = rebuilt(analysis.root, step.node, other)
