@@ -135,6 +135,11 @@ over(
 )
 over("three of all", WITHOUT_KEY, (), rows=3, aggs=FRAMED)
 over("all rows before", VALUES, rows=INFINITY, aggs=FRAMED)
+RUNNING = {"rows": ("count", None), "some": ("count", "v"), "total": ("sum", "v"), "low": ("min", "v")}
+FIRST = {"first": ("first_value", "v", 0), **BEFORE}
+over("all that came before", VALUES, rows=INFINITY, aggs=RUNNING, near=FIRST)
+over("all that came before, of all", WITHOUT_KEY, (), rows=INFINITY, aggs=RUNNING)
+over("all that came before, and behind", ADDED, rows=INFINITY, aggs=RUNNING, near={"next": ("lead", "v", 1)})
 over("some time", VALUES, span=4, aggs=FRAMED, near={"first": ("first_value", "n", 0)})
 over("no time", VALUES, span=0, aggs=FRAMED)
 over("some time and rows", ADDED, span=6, aggs=FRAMED, near=BEFORE)

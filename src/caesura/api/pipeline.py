@@ -10,9 +10,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from caesura.api.stream import Stream
 from caesura.consistency import Claim, Mode, Tokens
@@ -310,6 +310,8 @@ class Pipeline:
         final_rows: FinalRows = "refuse",
         state_memory: int | str | None = None,
         allow_unbounded: bool = False,
+        lifetimes: Mapping[str, int | Literal["finite"]] | None = None,
+        bounded_columns: Mapping[str, Iterable[str]] | None = None,
         name: str | None = None,
         metrics_port: int | str | None = None,
     ) -> SparkQuery:
@@ -339,6 +341,10 @@ class Pipeline:
             As in `Stream.start`.
         allow_unbounded
             Whether views whose state would grow without bound are started all the same, with a warning.
+        lifetimes
+            By source, how long its events live at most, where `check` cannot know.
+        bounded_columns
+            By source, which columns have a bounded set of values.
         name
             What Spark's pages, metrics and logs call it.
         metrics_port
@@ -362,11 +368,8 @@ class Pipeline:
             query = bank.start(spark, path="bank/", checkpoint="state/", trigger="available")
             query.wait()
         """
-        from caesura.contracts import require_safe
         from caesura.spark.host.pipelines import start_pipeline
 
-        for node in self.nodes.values():
-            require_safe(node, allow_unbounded=allow_unbounded)
         options: dict[str, Any] = {
             "trigger": trigger,
             "files_per_epoch": files_per_epoch,
@@ -375,6 +378,9 @@ class Pipeline:
             "on_change": on_change,
             "final_rows": final_rows,
             "state_memory": state_memory,
+            "allow_unbounded": allow_unbounded,
+            "lifetimes": lifetimes,
+            "bounded_columns": bounded_columns,
             "name": name,
             "metrics_port": metrics_port,
         }

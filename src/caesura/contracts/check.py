@@ -168,6 +168,26 @@ def require_safe(
     return verdict
 
 
+def require_all_safe(
+    nodes: Iterable[Node],
+    *,
+    allow_unbounded: bool = False,
+    lifetimes: Mapping[str, Lifetime] | None = None,
+    bounded_columns: Mapping[str, Iterable[str]] | None = None,
+) -> None:
+    """The same of a plan with several outputs, each of which may read some of the sources."""
+    plans = {node: Analysis(node) for node in nodes}
+    everywhere = {name for analysis in plans.values() for name in analysis.names.values()}
+    for node, analysis in plans.items():
+        others = everywhere - set(analysis.names.values())
+        require_safe(
+            node,
+            allow_unbounded=allow_unbounded,
+            lifetimes={n: v for n, v in (lifetimes or {}).items() if n not in others},
+            bounded_columns={n: v for n, v in (bounded_columns or {}).items() if n not in others},
+        )
+
+
 @renamed(bounded="bounded_columns", most="limit")
 def adequate(
     node: Node,
@@ -253,6 +273,8 @@ def _notes(steps: tuple[Step, ...], unsafe: bool) -> Iterable[str]:
         end = getattr(getattr(step.node, "shape", None), "end", None)
         if step.node.carries_ends and not unsafe:
             yield f"Events of '{name}' end where their column '{end}' says; one without an end stays."
+        if step.node.remark and not unsafe:
+            yield step.node.remark
         if step.origin == "ends" and not unsafe:
             yield f"'{name}' is a table: it ends, and its rows stay at most as long as they live."
     yield from _feedback_notes(steps)

@@ -173,7 +173,7 @@ def realizable(rule: Rule, contract: Contract) -> str:
             f"{lack.hold.what} never go: input {lack.need.port + 1} promises nothing on "
             f"{' or '.join(lack.need.columns) or 'all of it'}"
         )
-    passed = leaving(rule, contract.ins)
+    passed = [*leaving(rule, contract.ins), *_alone(rule, contract.ins, ())]
     everything = passed + [t for p, s in enumerate(contract.ins) for t in _passing(rule, p, s)]
     for template in contract.outs[0]:
         used = [t for t in everything if t.implies(template)]

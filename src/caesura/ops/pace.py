@@ -78,6 +78,13 @@ class Pace(Union):
             Holding("rows that were too late", port, (Need(port, names),)) for port in range(len(self.inputs))
         )
 
+    @property
+    def remark(self) -> str:
+        return (
+            f"'{self.step}' keeps the rows that were too late until somebody asks for them, as late() does: "
+            f"{KEEP:,} at most, also in its checkpoints."
+        )
+
     def feedback_sent(self) -> tuple[OwnFeedback, ...]:
         if self.tells == "nobody":
             return ()

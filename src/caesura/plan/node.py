@@ -240,6 +240,11 @@ class Node:
         """The state the step keeps and what frees it, for contracts; None where it does not say."""
         return () if self.row_wise else None
 
+    @property
+    def remark(self) -> str:
+        """What is to be known of the state of a safe plan's step, as a sentence; empty for most."""
+        return ""
+
     def feedback(self) -> tuple[FeedbackRule, ...] | None:
         """How the step answers feedback, the best way first; None where it takes none."""
         return None

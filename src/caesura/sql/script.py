@@ -408,17 +408,15 @@ class Script:
 
             query = cz.script("speeds.sql").start(cz.session(), trigger="available")
         """
-        from caesura.contracts import require_safe
         from caesura.spark import start
 
         place = self._checkpoint(checkpoint)
         nodes = self._outputs()
-        for node in nodes.values():
-            require_safe(node, allow_unbounded=allow_unbounded)
         options: dict[str, Any] = {
             "trigger": trigger,
             "feedback": bool(self.feedback),
             "take_over": take_over,
+            "allow_unbounded": allow_unbounded,
             "name": name,
             "metrics_port": metrics_port,
         }

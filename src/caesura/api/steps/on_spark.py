@@ -9,7 +9,7 @@ from caesura.api.planned import Planned
 from caesura.errors import CaesuraError
 from caesura.misuse import renamed
 from caesura.plan import here
-from caesura.runtime.query.result import Output, Result, delivered
+from caesura.runtime.query.result import Output, Result
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -133,13 +133,7 @@ class OnSpark(Planned):
             query = speeds.start(cz.session(), sink="out/", checkpoint="state/", trigger="available")
             query.finish()
         """
-        from caesura.contracts import require_safe
         from caesura.spark import start
-
-        last = delivered(self.node, output)
-        require_safe(
-            last, allow_unbounded=allow_unbounded, lifetimes=lifetimes, bounded_columns=bounded_columns
-        )
 
         return start(
             {"out": self.node},
@@ -159,6 +153,9 @@ class OnSpark(Planned):
             final_rows=final_rows,
             state_memory=state_memory,
             record=record,
+            allow_unbounded=allow_unbounded,
+            lifetimes=lifetimes,
+            bounded_columns=bounded_columns,
             name=name,
             metrics_port=metrics_port,
         )

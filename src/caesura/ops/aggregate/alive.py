@@ -13,6 +13,7 @@ Laws: neighbours with equal results are one row; an instant without rows has non
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import pyarrow as pa
@@ -62,7 +63,14 @@ class Alive(Node):
         """Starts and ends until time has passed them, and a sum of what began before that per group."""
         need = (Need(0, self.group),)
         each = 4 + len(self.aggregates)
-        return (Holding("rows", 0, need, each=each, one_per=self.group),)
+        rows = Holding("rows", 0, need, each=each, one_per=self.group)
+        return rows, *(Holding(f"values of {one}", 0, need) for one in self._with_values)
+
+    @cached_property
+    def _with_values(self) -> tuple[str, ...]:
+        from caesura.ops.aggregate.alive_operator import slots_of
+
+        return slots_of(self)[0].with_values
 
     def feedback(self) -> tuple[FeedbackRule, ...]:
         """Groups are given up whole."""

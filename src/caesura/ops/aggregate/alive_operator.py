@@ -23,7 +23,13 @@ from caesura.events.rows import RowState
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, Mask
 from caesura.kernels.sums import distinct, least_of
-from caesura.ops.aggregate.accumulators.along import AlongPoints, EnteringRows, PointSteps, runs
+from caesura.ops.aggregate.accumulators.along import (
+    AlongPoints,
+    EnteringRows,
+    PointSteps,
+    given_along,
+    runs,
+)
 from caesura.ops.aggregate.accumulators.slide import ENTER, GIVE, LEAVE
 from caesura.ops.aggregate.alive import Alive
 from caesura.ops.aggregate.alive_forward import Forward, NewPoints, PageRun
@@ -74,6 +80,22 @@ def plan_steps(
     return given
 
 
+def slots_of(node: Alive) -> tuple[Slots, bool]:
+    """The accumulators of a step, and whether what they give runs along points in time."""
+
+    def made(*, insert_only: bool) -> Slots:
+        schema = node.inputs[0].schema
+        return Slots(node.aggregates, schema, node.group, time=node.time, insert_only=insert_only, fields={})
+
+    known = node.inputs[0].properties
+    slots = made(insert_only=known.insert_only and known.endless)
+    along = all(
+        len(parts) < 2 or runs(parts[-1], counts_values=a.rule.counts_values)
+        for (_, a), parts in zip(node.aggregates, slots.plans, strict=True)
+    )
+    return (slots if along else made(insert_only=False)), along  # to read values they are taken out again
+
+
 class AliveOperator(Operator):
     """A slot per group, points behind the CTI, and the results sent that end there or later."""
 
@@ -82,13 +104,7 @@ class AliveOperator(Operator):
         self.node = node
         source = node.inputs[0]
         known = source.properties
-        self.slots = self._made(insert_only=known.insert_only and known.endless)
-        self._runs = all(
-            len(parts) < 2 or runs(parts[-1], counts_values=a.rule.counts_values)
-            for (_, a), parts in zip(node.aggregates, self.slots.plans, strict=True)
-        )
-        if not self._runs:  # values are put in and taken out again to read them
-            self.slots = self._made(insert_only=False)
+        self.slots, self._runs = slots_of(node)
         self._keys = [source.schema.get_field_index(name) for name in node.group]
         self.points = RowState(
             {"slot": np.int64, "time": np.int64, "n": np.int64}, pa.schema(self.slots.value_types)
@@ -109,17 +125,6 @@ class AliveOperator(Operator):
         self._swept = True
         """Whether what lies before the CTI is summed up: when the next page comes, or somebody looks."""
         self._follow()
-
-    def _made(self, *, insert_only: bool) -> Slots:
-        source = self.node.inputs[0]
-        return Slots(
-            self.node.aggregates,
-            source.schema,
-            self.node.group,
-            time=self.node.time,
-            insert_only=insert_only,
-            fields={},
-        )
 
     def _follow(self) -> None:
         """Chains points and results by slot; from what is live alone."""
@@ -303,18 +308,8 @@ class AliveOperator(Operator):
     def _run(
         self, touched: I64, steps: PointSteps | EnteringRows, values: list[pa.Array]
     ) -> tuple[dict[tuple[Any, ...], AlongPoints], list[pa.Array]]:
-        """What the accumulators give along these steps, () for the number of rows, and the aggregates."""
-        rows = self.slots.rows
-        counts: dict[str, I64] = {}
-        known: dict[tuple[Any, ...], AlongPoints] = {(): AlongPoints(steps, rows, touched, (), None, counts)}
-        columns = []
-        for (_, a), parts in zip(self.slots.aggregates, self.slots.plans, strict=True):
-            if a.value is not None and parts not in known:
-                own = values[self.slots.place(a)]
-                known[parts] = AlongPoints(steps, rows, touched, parts, own, counts)
-                known[parts].given = values[self.slots.own_place(a)]
-            columns.append(a.rule.finish(a, known[parts]))
-        return known, columns
+        """What the accumulators give along these steps."""
+        return given_along(self.slots, touched, steps, values)
 
     def _bound(self, at: I64) -> I64:
         """The time before which each slot's group is settled."""

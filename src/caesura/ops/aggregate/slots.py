@@ -21,6 +21,7 @@ from caesura.expr.rewrite import is_column, reads_end
 from caesura.kernels.hashing import I64, U64, Mask
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights, add_weights_to_both, distinct, in_stretches
+from caesura.ops.aggregate.accumulators.multiset import keeps_values
 from caesura.ops.aggregate.accumulators.sums import Accumulator, Counted, Mergeable
 from caesura.ops.aggregate.kinds.record import COUNT, Aggregate, InSlots, State
 
@@ -114,6 +115,12 @@ class Slots:
         rule = aggregate.rule
         choose = rule.state if rule.state_for is None else rule.state_for(aggregate.option)
         return None if choose is None else choose(t, self._insert_only)
+
+    @property
+    def with_values(self) -> tuple[str, ...]:
+        """The aggregates that hold each different value, since it may go again or count with others."""
+        plans = zip(self.aggregates, self.plans, strict=True)
+        return tuple(dict.fromkeys(str(a) for (_, a), parts in plans if any(map(keeps_values, parts))))
 
     def _part(self, state: State, value: Expr) -> Accumulator:
         t = type_of(value, self.schema, time=self.time)

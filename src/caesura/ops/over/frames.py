@@ -38,7 +38,7 @@ class Frames:
         self._node = node
         aggregates = [(name, one) for name, one in node.columns if isinstance(one, Aggregate)]
         self._slots = Slots(aggregates, source.schema, (), time=source.time, insert_only=True, fields={})
-        self._make = [
+        self.makers = [
             compile_expr(one.value, source.schema, time=source.time) if isinstance(one, Neighbour) else None
             for _, one in node.columns
         ]
@@ -49,11 +49,24 @@ class Frames:
         begin = np.searchsorted(owner, owner[at])
         low, high = self._frame(owner, le, at, begin)
         values = [make(payload, le, le) for make in self._slots.makers]
-        folded = iter(fold_ranges(self._slots, low, high, values))
-        columns = []
-        for (_, one), make in zip(self._node.columns, self._make, strict=True):
+        folded = fold_ranges(self._slots, low, high, values)
+        return self.columns(folded, payload, le, owner, at, begin, low)
+
+    def columns(
+        self,
+        folded: list[pa.Array],
+        payload: pa.RecordBatch,
+        le: I64,
+        owner: I64,
+        at: I64,
+        begin: I64,
+        low: I64,
+    ) -> list[pa.Array]:
+        """Aggregates, and the neighbours of the rows at these places, whose groups and frames begin there."""
+        aggregates, columns = iter(folded), []
+        for (_, one), make in zip(self._node.columns, self.makers, strict=True):
             if make is None:
-                columns.append(next(folded))
+                columns.append(next(aggregates))
                 continue
             assert isinstance(one, Neighbour)
             end = np.searchsorted(owner, owner[at], side="right")

@@ -16,6 +16,7 @@ Law: the rows are those of the input, each once.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, NoReturn
 
 import pyarrow as pa
@@ -193,7 +194,14 @@ class OverFrame(GroupRows):
     @property
     def reach(self) -> int:
         """How many ticks back rows are read."""
-        return INFINITY if self.rows == INFINITY else self.span or 0
+        return INFINITY if self.rows == INFINITY and not self.runs else self.span or 0
+
+    @cached_property
+    def runs(self) -> bool:
+        """Whether a frame of all rows before needs no more of them than what they come to."""
+        from caesura.ops.over.running import running
+
+        return running(self)
 
     @property
     def ahead(self) -> int:
@@ -267,14 +275,22 @@ class OverFrame(GroupRows):
         """Rows until they are settled; the last ones of each group for as long as frames reach back."""
         need = (Need(0, self.group),)
         until: Literal["start", "end"] = "start" if self.inputs[0].properties.fixed_ends else "end"
+        if self.rows == INFINITY and not self.runs:
+            return (Holding("rows of open groups", 0, need, "forever", each=2),)
         held = Holding("rows", 0, need, until, size=self.reach, each=2)
         if self.ahead:
             why = "the next row of a group may come at any time"
             held = Holding("rows", 0, need, "forever", holds_back=True, each=2, one_per=self.group, why=why)
-        if not self.behind:
-            return (held,)
-        each = self.behind
-        return held, Holding("the last rows", 0, need, "forever", one_per=self.group, each=each)
+        last = Holding("the last rows", 0, need, "forever", one_per=self.group, each=self.behind)
+        sums = Holding("running totals", 0, need, "forever", one_per=self.group)
+        kept = [Holding(f"values of {one}", 0, need, "forever") for one in self._with_values]
+        return held, *([last] if self.behind else []), *([sums] if self.runs else []), *kept
+
+    @cached_property
+    def _with_values(self) -> tuple[str, ...]:
+        from caesura.ops.over.running import totals_of
+
+        return totals_of(self).with_values if self.runs else ()
 
     def operator(self) -> Operator:
         from caesura.ops.over.physical import OverOperator

@@ -158,9 +158,22 @@ class Top(Node):
 
     def holds(self) -> tuple[Holding, ...]:
         """Rows stay to their ends; where none is taken back, only those among the first."""
-        few = not (self.n is None and self.up_to is None) and self.inputs[0].properties.insert_only
         need = (Need(0, self.group),)
-        return (Holding("rows", 0, need, each=2, one_per=self.group if few else None),)
+        return (Holding("rows", 0, need, each=2, one_per=self.group if self._keeps_few else None),)
+
+    @property
+    def _keeps_few(self) -> bool:
+        return not (self.n is None and self.up_to is None) and self.inputs[0].properties.insert_only
+
+    @property
+    def remark(self) -> str:
+        known = self.inputs[0].properties
+        if not self._keeps_few or known.points or known.max_duration is not None or known.endless:
+            return ""
+        return (
+            f"'{self.step}' also keeps a row that ends later than those before it in the order, since it "
+            "comes up when they end: where each row is worse than the last and ends later, that is every row."
+        )
 
     def feedback(self) -> tuple[FeedbackRule, ...]:
         """Groups are given up whole."""

@@ -253,7 +253,9 @@ class Windows(Node):
         waits = isinstance(self.frame, Count | Session) or self.reads_ends
         if isinstance(self.frame, Count):  # a window that is not full yet stays until its group is over
             what = "events of windows that are not full"
-            return (Holding(what, 0, need, "forever", holds_back=True, one_per=self.group, each=3),)
+            full = Holding(what, 0, need, "forever", holds_back=True, one_per=self.group, each=3)
+            ends = Holding("events before their ends", 0, need, "end", holds_back=True, each=3)
+            return (full, ends) if self.frame.by == "end" else (full,)
         if isinstance(self.frame, Session) and self.frame.longest is None:
             why = "a session goes on for as long as events come within its gap"
             return (Holding("events of sessions", 0, need, "forever", holds_back=True, each=3, why=why),)

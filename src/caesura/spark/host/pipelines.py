@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
@@ -216,6 +216,9 @@ def start_pipeline(
     on_change: OnChange = "refuse",
     final_rows: FinalRows = "refuse",
     state_memory: int | str | None = None,
+    allow_unbounded: bool = False,
+    lifetimes: Mapping[str, int | Literal["finite"]] | None = None,
+    bounded_columns: Mapping[str, Iterable[str]] | None = None,
     name: str | None = None,
     metrics_port: int | str | None = None,
 ) -> SparkQuery:
@@ -242,6 +245,9 @@ def start_pipeline(
         trigger=trigger,
         files_per_epoch=files_per_epoch,
         bytes_per_epoch=bytes_per_epoch,
+        allow_unbounded=allow_unbounded,
+        lifetimes=lifetimes,
+        bounded_columns=bounded_columns,
         take_over=take_over,
         on_change=on_change,
         final_rows=final_rows,

@@ -6,7 +6,7 @@ import dataclasses
 import logging
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import pyarrow as pa
 
+from caesura.contracts.check import require_all_safe
 from caesura.errors import StreamError, looked_up
 from caesura.events.identity import Secret
 from caesura.events.paging import memory_size
@@ -805,6 +806,9 @@ def start(
     final_rows: FinalRows = "refuse",
     state_memory: int | str | None = None,
     record: Duration | None = None,
+    allow_unbounded: bool = False,
+    lifetimes: Mapping[str, int | Literal["finite"]] | None = None,
+    bounded_columns: Mapping[str, Iterable[str]] | None = None,
     name: str | None = None,
     metrics_port: int | str | None = None,
 ) -> SparkQuery:
@@ -846,6 +850,12 @@ def start(
         As in `Stream.start`.
     record
         As in `Stream.start`.
+    allow_unbounded
+        As in `Stream.start`.
+    lifetimes
+        As in `Stream.start`.
+    bounded_columns
+        As in `Stream.start`.
     name
         As in `Stream.start`.
     metrics_port
@@ -854,7 +864,7 @@ def start(
     Returns
     -------
     caesura.spark.SparkQuery
-        The query that runs. Unlike `Stream.start`, nothing checks whether its state is bounded.
+        The query that runs.
 
     See Also
     --------
@@ -866,6 +876,13 @@ def start(
 
         query = start({"slow": slow.node, "fast": fast.node}, spark, sink="out/", checkpoint="state/")
     """
+    given = {name: delivered(node, output) for name, node in outputs.items()}
+    require_all_safe(
+        given.values(),
+        allow_unbounded=allow_unbounded,
+        lifetimes=lifetimes,
+        bounded_columns=bounded_columns,
+    )
     check_choices(on_change, final_rows)
     target = as_sink(sink, "start")
     check_form(target, output)
@@ -876,7 +893,7 @@ def start(
     partitions = check_session(spark)
     limits = EpochLimits(files_per_epoch, bytes_per_epoch)
     chosen = pace_of(output, speculate)
-    nodes = outputs_for(target, {name: delivered(node, output) for name, node in outputs.items()})
+    nodes = outputs_for(target, given)
     place = place or Place.of(tempfile.mkdtemp(prefix="caesura-checkpoint-"))
     part = SparkPart.of(place)
     query_id(part.folder)  # one that is cut off would be Spark's own error

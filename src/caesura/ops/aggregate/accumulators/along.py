@@ -441,3 +441,19 @@ class AlongPoints:
         order = np.argsort(place, kind="stable")
         rows = order[np.searchsorted(place[order], out)] if len(order) else out
         return every.take(pa.array(rows, mask=self.n == 0))
+
+
+def given_along(
+    slots: Any, at: I64, steps: PointSteps | EnteringRows, values: list[pa.Array]
+) -> tuple[dict[tuple[Any, ...], AlongPoints], list[pa.Array]]:
+    """What slots' accumulators give along these steps, () for the number of rows, and the aggregates."""
+    counts: dict[str, I64] = {}
+    known: dict[tuple[Any, ...], AlongPoints] = {(): AlongPoints(steps, slots.rows, at, (), None, counts)}
+    columns = []
+    for (_, a), parts in zip(slots.aggregates, slots.plans, strict=True):
+        if a.value is not None and parts not in known:
+            own = values[slots.place(a)]
+            known[parts] = AlongPoints(steps, slots.rows, at, parts, own, counts)
+            known[parts].given = values[slots.own_place(a)]
+        columns.append(a.rule.finish(a, known[parts]))
+    return known, columns

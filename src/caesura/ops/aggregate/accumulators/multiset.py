@@ -20,12 +20,17 @@ from caesura.kernels.chains import Chains
 from caesura.kernels.hashing import I64, U64, mixed
 from caesura.kernels.keys import KeyTable
 from caesura.kernels.sums import add_weights, distinct
-from caesura.ops.aggregate.accumulators.extremes import has_words, ranked
+from caesura.ops.aggregate.accumulators.extremes import RetractableExtreme, has_words, ranked
 from caesura.ops.aggregate.accumulators.sortwords import SortWords
 from caesura.ops.aggregate.accumulators.sums import Fields, follow_slots
 from caesura.ops.ordered import Ordered
 
 SPARE = 4096
+
+
+def keeps_values(part: Any) -> bool:
+    """Whether an accumulator holds each different value for as long as it counts."""
+    return isinstance(part, Multiset | RetractableExtreme)
 
 
 class Gathered(NamedTuple):
