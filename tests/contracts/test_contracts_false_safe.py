@@ -107,3 +107,23 @@ def test_a_start_on_spark_asks_for_a_contract_by_every_way_in() -> None:
         cz.pipeline(grows=grows).start(None, path="out", checkpoint="cp")
     with pytest.raises(PlanError, match="the plan is unsafe"):
         grows.start(None)
+
+
+def test_a_generator_promises_what_its_policy_does() -> None:
+    def made():
+        yield {"ts": 1, "id": 7}
+
+    schema = pa.schema([("ts", pa.int64()), ("id", pa.int64())])
+    verdict = (
+        cz.from_rows(made(), schema, time="ts", punctuate=cz.delay(2)).tumbling(5).agg(n=cz.count()).check()
+    )
+    assert verdict.safe and "may have more punctuation between its rows than progress on 'time'" in str(
+        verdict
+    )
+    assert not cz.from_rows(made(), schema, time="ts").tumbling(5).agg(n=cz.count()).check().safe
+
+
+@pytest.mark.parametrize("leaving", [None, "assumed"])
+def test_feedback_about_lives_that_end_goes_with_time(leaving) -> None:
+    asked = points().feedback_from(points().set_duration(5), on="id", leaving=leaving)
+    assert ("stays so until it is taken back" in str(asked.check())) == (leaving is not None)

@@ -323,8 +323,9 @@ def declared(node: Node) -> tuple[Scheme, Origin]:
     timely = Scheme.of(Template.of(names, {TIME: "+"}))
     if node.declares is None:
         return timely, "assumed"
-    if "*" in node.declares:
-        return NONE, "undeclared"
+    if "*" in node.declares:  # a policy holds whatever else may lie in the data
+        sure = getattr(getattr(node, "policy", None), "gives", None) == TIME
+        return timely if sure else NONE, "undeclared"
     if TIME in node.declares:
         return timely, "declared"
     if node.is_table:

@@ -26,11 +26,13 @@ from collections.abc import Iterable, Mapping
 from caesura.contracts.accordance import Link, consistent
 from caesura.contracts.advice import minimal_punctuation, remedies
 from caesura.contracts.analysis import Analysis, Assumptions, Lifetime, Step
-from caesura.contracts.contract import Contract
+from caesura.contracts.contract import Contract, covered
+from caesura.contracts.feedback_flow import form_of
+from caesura.contracts.rules import attributes
 from caesura.contracts.verdict import Verdict, found, promised
 from caesura.feedback.responder import MAX_PATTERNS
 from caesura.misuse import renamed
-from caesura.plan import Node, SourceNode
+from caesura.plan import Node, OwnFeedback, SourceNode
 from caesura.punctuation import TIME
 from caesura.punctuation.scheme import Scheme
 from caesura.punctuation.template import Template
@@ -258,6 +260,8 @@ def _notes(steps: tuple[Step, ...], unsafe: bool) -> Iterable[str]:
         name = step.source
         if step.origin == "assumed":
             yield f"'{name}' is fed by hand; it is taken to promise {promised(step.scheme)}."
+        elif step.origin == "undeclared" and step.scheme.kind == "some":
+            yield f"'{name}' may have more punctuation between its rows than {promised(step.scheme)}."
         elif step.origin == "undeclared":
             yield (
                 f"'{name}' may find any punctuation in its data. "
@@ -314,6 +318,13 @@ def _remembered(step: Step) -> Iterable[str]:
         )
 
 
+def _stays(steps: tuple[Step, ...], step: Step, feedback: OwnFeedback) -> bool:
+    """Whether feedback that stands is about more than punctuation comes to cover."""
+    edge = steps[step.inputs[feedback.port]]
+    form = form_of(feedback.pattern, attributes(edge.node.schema))
+    return feedback.standing and not covered(form, [edge.scheme])
+
+
 def _feedback_notes(steps: tuple[Step, ...]) -> Iterable[str]:
     for step in steps:
         senders = [s for s in steps if step.number in s.inputs]
@@ -325,7 +336,7 @@ def _feedback_notes(steps: tuple[Step, ...]) -> Iterable[str]:
                 else "it takes none"
             )
             yield f"Feedback from step {names} stops at step {step.title}: {why}."
-        if step.node.feedback_sent() and any(feedback.standing for feedback in step.node.feedback_sent()):
+        if any(_stays(steps, step, feedback) for feedback in step.node.feedback_sent()):
             yield (
                 f"What step {step.title} asks to leave out stays so until it is taken back; "
                 f"at most {MAX_PATTERNS} patterns are kept."

@@ -16,7 +16,7 @@ from caesura.events.item import Item
 from caesura.misuse import checked_methods, strict
 from caesura.plan import OWN, Node
 from caesura.punctuation import TIME
-from caesura.punctuation.scheme import Scheme
+from caesura.punctuation.scheme import NONE, Scheme
 from caesura.punctuation.template import Template
 
 MAX_SHOWN = 12
@@ -284,7 +284,7 @@ def _given(steps: tuple[Step, ...], step: Step, port: int) -> str:
 
 
 def _promised(source: Step) -> str:
-    if source.origin == "undeclared":
+    if source.origin == "undeclared" and source.scheme == NONE:
         return "nothing for sure: any punctuation may lie in its data"
     return source.scheme.in_words + (" (assumed)" if source.origin == "assumed" else "")
 

@@ -82,7 +82,10 @@ class FeedbackFrom(PassThrough):
     def feedback_sent(self) -> tuple[OwnFeedback, ...]:
         if "assumed" not in (self.intent, self.leaving):
             return ()
-        return (OwnFeedback(0, sample(self.schema, self.on), standing=True),)
+        about, known = sample(self.schema, self.on), self.inputs[1].properties
+        if self.leaving is None and (known.points or known.max_duration is not None):
+            about = about.replace("LE", lt(0))  # as long as a control row lives
+        return (OwnFeedback(0, about, standing=True),)
 
     def operator(self) -> Operator:
         return Relaying(self)
