@@ -242,7 +242,7 @@ REMOTE = {
     "read.postgres.timeout": lambda d: cz.read.postgres("host=127.0.0.1 port=1", "t", slot="s", timeout=d),
 }
 """What asks a server at once."""
-ON_SPARK = ("OnSpark.start.", "start.ahead", "start.record")
+ON_SPARK = ("OnSpark.start.", "Pipeline.start.", "start.ahead", "start.lifetimes", "start.record")
 
 
 def _long(stream: Stream) -> Any:

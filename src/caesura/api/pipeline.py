@@ -19,7 +19,7 @@ from caesura.consistency import Claim, Mode, Tokens
 from caesura.consistency.reading import claimed_source
 from caesura.errors import CaesuraError, PlanError, looked_up
 from caesura.misuse import checked_methods
-from caesura.plan import Node, here
+from caesura.plan import Duration, Node, here
 from caesura.plan.prune import prune
 from caesura.runtime.durable.change import OnChange
 from caesura.runtime.durable.claimed_views import ClaimedFolder, prepare_views, write_views
@@ -310,7 +310,7 @@ class Pipeline:
         final_rows: FinalRows = "refuse",
         state_memory: int | str | None = None,
         allow_unbounded: bool = False,
-        lifetimes: Mapping[str, int | Literal["finite"]] | None = None,
+        lifetimes: Mapping[str, Duration | Literal["finite"]] | None = None,
         bounded_columns: Mapping[str, Iterable[str]] | None = None,
         name: str | None = None,
         metrics_port: int | str | None = None,

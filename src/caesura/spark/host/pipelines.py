@@ -24,7 +24,7 @@ from caesura.fixpoint.node import Fixpoint
 from caesura.io.places import Place
 from caesura.io.sinks.protocol import Part
 from caesura.io.sources.source import Source
-from caesura.plan import Node, here, walk
+from caesura.plan import Duration, Node, here, walk
 from caesura.plan.cut import cut
 from caesura.plan.prune import prune
 from caesura.runtime.durable.change import OnChange
@@ -217,7 +217,7 @@ def start_pipeline(
     final_rows: FinalRows = "refuse",
     state_memory: int | str | None = None,
     allow_unbounded: bool = False,
-    lifetimes: Mapping[str, int | Literal["finite"]] | None = None,
+    lifetimes: Mapping[str, Duration | Literal["finite"]] | None = None,
     bounded_columns: Mapping[str, Iterable[str]] | None = None,
     name: str | None = None,
     metrics_port: int | str | None = None,

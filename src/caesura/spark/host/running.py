@@ -807,7 +807,7 @@ def start(
     state_memory: int | str | None = None,
     record: Duration | None = None,
     allow_unbounded: bool = False,
-    lifetimes: Mapping[str, int | Literal["finite"]] | None = None,
+    lifetimes: Mapping[str, Duration | Literal["finite"]] | None = None,
     bounded_columns: Mapping[str, Iterable[str]] | None = None,
     name: str | None = None,
     metrics_port: int | str | None = None,
