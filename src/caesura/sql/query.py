@@ -365,7 +365,11 @@ class Lowering:
 
         def added(key: exp.Expr) -> str:
             if isinstance(key, exp.Literal) and not key.is_string:
-                key = shown[int(key.name) - 1].unalias() if 0 < int(key.name) <= len(shown) else key
+                at = number_of_rows(key) or 0
+                if not 0 < at <= len(shown):
+                    problem = f"SELECT has no column {key.name}, and that is what GROUP BY names"
+                    raise refused(key, self.text, problem, f"It has columns 1 to {len(shown)}.")
+                key = shown[at - 1].unalias()
             elif isinstance(key, exp.Column) and not key.table and not relation.find(key.name):
                 key = named.get(key.name.lower(), key)
             return made.add_key(key)
