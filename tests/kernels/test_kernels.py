@@ -38,8 +38,8 @@ from caesura.ops.aggregate.accumulators.exact import (
     round_limbs,
     round_slots,
 )
+from caesura.ops.aggregate.accumulators.float_sums import FloatSum
 from caesura.ops.aggregate.accumulators.slide import ENTER, GIVE
-from caesura.ops.aggregate.accumulators.sums import FloatSum
 from caesura.ops.join.kernel import REMOVED, pieces
 
 few = settings(max_examples=35, deadline=None)

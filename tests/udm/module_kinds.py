@@ -145,7 +145,7 @@ class ModuleCase:
     sorts: bool
     """Whether it is told what comes and goes, so that the order is its own."""
     rows: str = ""
-    """How an operator gives its rows: 'plain' or 'stamped'."""
+    """How an operator gives its rows: 'plain', 'stamped' as they came, or 'inside' of the window."""
 
     def __repr__(self) -> str:
         return self.name
@@ -168,6 +168,8 @@ class ModuleCase:
             shown = "/".join(cell(payload[n]) for n in ("v", "w")[: self.given.columns])
             some.append(f"{shown}[{le},{re})" if shows_span else shown)
         texts = [text + own for text in some]
+        if self.rows == "inside":
+            return [(max(le, start), re, {"value": t}) for (le, re, _), t in zip(rows, texts, strict=True)]
         if self.rows:
             return [(le, re, {"value": t}) for (le, re, _), t in zip(rows, texts, strict=True)]
         where = f" in {start}..{end}" if self.window in ("result", "both") else ""
@@ -269,18 +271,22 @@ def _class(given: Given, window: str, scale: bool, *, sets: bool) -> type:
 def operators() -> list[ModuleCase]:
     """Operators that give a row for each member, stamped or not."""
     out = []
-    for (view, given), stamped in product(VIEWS.items(), ("plain", "stamped")):
-        if stamped == "stamped" and not given.events:
+    for (view, given), stamped in product(VIEWS.items(), ("plain", "stamped", "inside")):
+        if stamped != "plain" and not given.events:
             continue
 
-        def target(values: Any, _stamped: str = stamped) -> Any:
+        def target(values: Any, _stamped: str = stamped, **more: Any) -> Any:
             texts = members(values)
+            if _stamped == "inside":
+                first = more["window"].start
+                return [Event(max(v.start, first), v.end, t) for v, t in zip(values, texts, strict=True)]
             if _stamped == "plain":
                 return texts
             return [Event(v.start, v.end, t) for v, t in zip(values, texts, strict=True)]
 
-        gives: Any = list[Event[str]] if stamped == "stamped" else list[str]
-        made = signed(target, ["values"], given.annotation, gives)
+        gives: Any = list[str] if stamped == "plain" else list[Event[str]]
+        names = ["values", "window"] if stamped == "inside" else ["values"]
+        made = signed(target, names, given.annotation, gives)
         use = used(udo(made, takes=given.takes, name=f"{stamped} {view}"), given, False)  # type: ignore[call-overload]
         out.append(ModuleCase(f"{stamped} {view}", use, given, "none", False, stamped))
     return out

@@ -66,7 +66,11 @@ def case(module: str, frame: str, clip: str, stamp: str, spec: InputSpec = INTS,
 
 
 def allowed(one: LawCase) -> bool:
-    """Whether the plan can be built at all."""
+    """Whether the plan can be built at all, and its modules stamp no row before its window."""
+    _, frame, clip, stamp = one.name.split("-")
+    inside = FRAMES[frame][0].belongs == "start" or clip in ("left", "full")
+    if stamp == "unchanged" and not inside:
+        return False
     try:
         one.plan()
     except CaesuraError:

@@ -29,6 +29,7 @@ from caesura.udm import Event, Use, Window
 from caesura.udm.define import reads_window
 from caesura.udm.mapping import mapping
 from caesura.udm.module import steps_of
+from caesura.udm.stamps import tick
 
 Compute = Callable[[Rows, int, int], Rows]
 
@@ -131,7 +132,7 @@ def over_windows(node: Windows, given: Any) -> Rows:
         use = node.apply
 
         def compute(members: Rows, start: int, end: int) -> Rows:
-            return _given_rows(use, _called(use, reader, members, start, end), start, end)
+            return _given_rows(use, _called(use, reader, members, start, end), (start, end), node.time)
 
     return windowed(
         given.rows[0],
@@ -257,20 +258,21 @@ def _batch(use: Use, reader: RowValues, members: Rows) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=names)
 
 
-def _given_rows(use: Use, result: Any, start: int, end: int) -> Rows:
-    """What an operator of the user's gave, as rows."""
+def _given_rows(use: Use, result: Any, window: tuple[int, int], time: pa.DataType) -> Rows:
+    """What an operator of the user's gave for a window, as rows."""
     if isinstance(result, pa.RecordBatch):
         result = result.to_pylist()
     elif hasattr(result, "to_dict") and hasattr(result, "columns"):
         result = result.to_dict("records")
     out: Rows = []
     for row in result or ():
-        span, payload = (start, end), row
+        span: tuple[Any, Any] = window
+        payload = row
         if isinstance(row, Event):
             span, payload = (row.start, row.end), row.payload
         elif use.module.stamps and isinstance(row, dict) and "LE" in row:
-            span = (int(row["LE"]), int(row["RE"]))
-        out.append((*span, _cells(use, payload)))
+            span = (row["LE"], row["RE"])
+        out.append((tick(span[0], time), tick(span[1], time), _cells(use, payload)))
     return out
 
 

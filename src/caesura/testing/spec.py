@@ -22,8 +22,9 @@ from caesura.punctuation import NOT_NULL, NULL, Values, ge, lt, one_of, value
 from caesura.testing.oracles.rows import Row, Rows, same
 
 ColumnKind: TypeAlias = Literal[
-    "key", "int", "float", "bool", "str", "name", "text", "decimal", "list", "map", "deep"
-]
+    "key", "int", "float", "bool", "str", "name", "text", "decimal", "list", "map", "deep",
+    "extreme", "short", "far", "byte", "unsigned", "long", "moment",
+]  # fmt: skip
 PunctuationKind: TypeAlias = Literal["time", "key", "both"]
 Lifetimes: TypeAlias = Literal["any", "finite", "points", "endless"]
 
@@ -31,6 +32,17 @@ DOMAINS: Mapping[ColumnKind, tuple[Any, ...]] = {
     "key": (0, 1, 2, None),
     "int": (0, 1, 2, 7, -3, None),
     "float": (0.0, 1.0, 0.1, 0.2, -2.5, 1e16, math.nan, -0.0, math.inf, -math.inf, None),
+    "extreme": (
+        *(0.0, 1.0, 0.1, -0.0, 5e-324, -1e-323, 1e-308, 3e-200, -2e-200, 1e-160, 1e-20, 1e20, 1e150),
+        *(1e153, 1.1e153, 1e160, -1.5e160, 1e300, 1e308, -1.7976931348623157e308, math.nan),
+        *(math.inf, -math.inf, None),
+    ),
+    "short": (0.0, 1.5, 1e-45, -1e-38, 2.0**-126, 1e38, -3e38, -0.0, math.inf, math.nan, None),
+    "far": (0, 1, 2**53 + 1, -(2**53) - 1, 2**59, -(2**59), 3**37, None),
+    "byte": (0, 1, -128, 127, None),
+    "unsigned": (0, 1, 2**53 + 1, 2**59, 2**60 - 1, None),
+    "long": (*(Decimal(n) for n in ("0", "0.01", "-0.01", f"{10**34}", f"-{10**34}.01", f"{3**71}")), None),
+    "moment": (-(2**60), -1, 0, 1, 2**60, None),
     "bool": (False, True, None),
     "str": ("a", "b", "", "b c", "éa", None),
     "name": ("a", "b", "c", None),
@@ -60,14 +72,22 @@ DOMAINS: Mapping[ColumnKind, tuple[Any, ...]] = {
 }
 """Values per kind of column, the plainest first; 'key' and 'name' suit punctuation and joins.
 
-'text' and 'decimal' have values that agree in their first 64 bits; 'map' and 'deep' values that are equal
-and written differently.
+'extreme', 'short', 'far', 'byte', 'unsigned', 'long' and 'moment' are numbers and times up to the ends of
+their types. 'text' and 'decimal' have values that agree in their first 64 bits; 'map' and 'deep' values that
+are equal and written differently.
 """
 
 TYPES: Mapping[ColumnKind, pa.DataType] = {
     "key": pa.int64(),
     "int": pa.int64(),
     "float": pa.float64(),
+    "extreme": pa.float64(),
+    "short": pa.float32(),
+    "far": pa.int64(),
+    "byte": pa.int8(),
+    "unsigned": pa.uint64(),
+    "long": pa.decimal128(38, 2),
+    "moment": pa.timestamp("ns"),
     "bool": pa.bool_(),
     "str": pa.string(),
     "name": pa.string(),

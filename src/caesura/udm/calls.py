@@ -19,9 +19,11 @@ from caesura.expr.arrays import exact_array
 from caesura.kernels.hashing import I64
 from caesura.udm.adapters import Adapter, Members
 from caesura.udm.module import Use
+from caesura.udm.stamps import tick
 from caesura.udm.values import Event, Window
 
 ASK_TWICE = 64
+TICKS = pa.int64()
 SHOWN = 5
 Stamped = tuple[I64, I64, I64, list[pa.Array]]
 
@@ -43,7 +45,8 @@ class Entry:
 class Caller:
     """One use of a module in a query."""
 
-    def __init__(self, use: Use, adapter: Adapter) -> None:
+    def __init__(self, use: Use, adapter: Adapter, time: pa.DataType = TICKS) -> None:
+        self.time = time
         self.use, self.module, self.adapter = use, use.module, adapter
         self.incremental = self.module.incremental
         self.target = self.module.make(use.params)
@@ -103,12 +106,19 @@ class Caller:
 
     def _stamped(self, members: Members, place: int, row: Any) -> tuple[tuple[int, int], Any]:
         if isinstance(row, Event):
-            if row.start >= row.end:
-                self.refuse(members, place, f"stamped a row [{row.start}, {row.end}), which is empty", None)
-            return (row.start, row.end), row.payload
-        if self.module.stamps and isinstance(row, dict) and "LE" in row:
-            return (int(row["LE"]), int(row["RE"])), row
-        return (int(members.low[place]), int(members.high[place])), row
+            given: tuple[Any, Any] = (row.start, row.end)
+            payload = row.payload
+        elif self.module.stamps and isinstance(row, dict) and "LE" in row:
+            given, payload = (row["LE"], row.get("RE")), row  # one that is missing is no time
+        else:
+            return (int(members.low[place]), int(members.high[place])), row
+        try:
+            start, end = (tick(each, self.time) for each in given)
+        except ValueError as error:
+            self.refuse(members, place, f"stamped a row with a time that cannot be taken: {error}", error)
+        if start >= end:
+            self.refuse(members, place, f"stamped a row [{given[0]}, {given[1]}), which is empty", None)
+        return (start, end), payload
 
     def _cells(self, members: Members, place: int, row: Any) -> list[Any]:
         names = self.module.gives.names

@@ -299,7 +299,12 @@ class Slots:
     def settle(self, touched: I64) -> None:
         """Notes that these slots changed; those without rows are no longer counted as state."""
         self.rows.touch(touched)
-        self.rows.keep(touched, self.rows.get("rows")[touched] > 0)
+        there = self.rows.get("rows")[touched] > 0
+        self.rows.keep(touched, there)
+        if not there.all():
+            gone = touched[~there]
+            for _, part in self._parts.values():
+                part.free(self.rows, gone)
 
     def results(self, at: I64) -> list[pa.Array]:
         """The value of every aggregate in these slots."""

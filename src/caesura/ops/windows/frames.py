@@ -37,8 +37,6 @@ class Grid:
     offset: int = 0
 
     belongs: ClassVar[Belongs] = "overlap"
-    starts_inside: ClassVar[bool] = False
-    """Whether members start in their window, so that what copies their stamps never looks back."""
 
     @property
     def kind(self) -> str:
@@ -63,7 +61,6 @@ class Snapshot:
 
     kind: ClassVar[str] = "snapshot"
     belongs: ClassVar[Belongs] = "overlap"
-    starts_inside: ClassVar[bool] = False
 
     def check(self) -> None:
         return None
@@ -86,10 +83,6 @@ class Count:
     @property
     def belongs(self) -> Belongs:
         return self.by
-
-    @property
-    def starts_inside(self) -> bool:
-        return self.by == "start"
 
     def check(self) -> None:
         if self.n <= 0:
@@ -116,7 +109,6 @@ class Session:
 
     kind: ClassVar[str] = "session"
     belongs: ClassVar[Belongs] = "start"
-    starts_inside: ClassVar[bool] = True
 
     def check(self) -> None:
         if self.gap <= 0:

@@ -2,7 +2,7 @@
 
      clip    none, left, right, full         which ends of a member are cut to its window
      stamp   aligned        the window itself
-             unchanged      as the operator stamped them, never before the window
+             unchanged      as the operator stamped them; one before the window is refused when it comes
              clipped        as stamped, cut to the window
              point_at_end   a point where the window ends
              time_bound     what was known at each moment: only the future of a change changes
@@ -66,19 +66,10 @@ def check(frame: Frame, clip: Clip, stamp: Stamp, *, timed: bool, stamps: bool, 
             f"stamp='{stamp}' keeps the stamps of a module that gives none.",
             remedy="Return list[Event[...]] from a udo, or leave stamp='aligned'.",
         )
-    by_end = isinstance(frame, Count) and frame.by == "end"
-    if by_end and clip in ("left", "full"):
+    if isinstance(frame, Count) and frame.by == "end" and clip in ("left", "full"):
         raise PlanError(
             f"clip='{clip}' over {frame.kind} windows would empty events that end where their window begins.",
             remedy="Take clip='none' or 'right'.",
-        )
-    if stamp == "unchanged" and not frame.starts_inside and clip in ("none", "right"):
-        raise PlanError(
-            f"stamp='unchanged' over {frame.kind} windows with clip='{clip}': a member may start before its "
-            "window, and a row stamped like it would contradict punctuation already given.",
-            remedy="Clip the output with stamp='clipped'."
-            if by_end
-            else "Clip the input with clip='left' or 'full', or the output with stamp='clipped'.",
         )
     if clip != "none" and not timed:
         raise PlanError(

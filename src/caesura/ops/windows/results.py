@@ -127,7 +127,8 @@ class WindowRows:
         name = self.node.apply.module.name if self.node.apply is not None else self.node.kind
         raise StreamError(
             f"udo '{name}' stamped a row at {le[early[0]]}, before its window from {start[early[0]]} on.",
-            remedy="Stamp rows within their window or later, or take stamp='clipped'.",
+            remedy="Stamp rows within their window or later, cut members by clip='left' or 'full', or take "
+            "stamp='clipped'.",
         )
 
     def stamped(

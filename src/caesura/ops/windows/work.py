@@ -212,7 +212,7 @@ def _mapped(
         work.makers.append(compile_expr(expr, schema, time=time))
         work.fields.append(pa.field(name, type_of(expr, schema, time=time)))
     names = [f.name for f in work.fields[first:]]
-    return Caller(use, adapter(use.module, names)), first, len(work.makers)
+    return Caller(use, adapter(use.module, names), time), first, len(work.makers)
 
 
 def mapped(use: Use, schema: pa.Schema) -> list[tuple[str, Expr]]:

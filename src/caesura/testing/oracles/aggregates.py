@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -24,14 +25,30 @@ def total(values: Sequence[Any]) -> Any:
     """The sum: exact for integers, the exact sum rounded once for floats; None for no value."""
     some = [v for v in values if v is not None]
     if not some or not isinstance(some[0], float):
-        return sum(some) if some else None
+        with localcontext(Context(prec=80)):
+            return sum(some) if some else None
     if not all(math.isfinite(v) for v in some):
         return sum(v for v in some if not math.isfinite(v))
-    exact = sum(map(Fraction, some), Fraction(0))
+    return nearest(sum(map(Fraction, some), Fraction(0)))
+
+
+def nearest(exact: Fraction) -> float:
+    """The double nearest to a number; infinity where there is none."""
     try:
         return float(exact)
     except OverflowError:
-        return math.copysign(math.inf, exact)
+        return math.inf if exact > 0 else -math.inf
+
+
+def nearest_root(exact: Fraction) -> float:
+    """The double nearest to a square root."""
+    with localcontext(Context(prec=80, Emin=-9999, Emax=9999)):
+        return float((Decimal(exact.numerator) / Decimal(exact.denominator)).sqrt())
+
+
+def ordinary(found: float, exact: Fraction, power: int) -> bool:
+    """Whether a result is far from the ends of the range of doubles, or 0 indeed."""
+    return exact == 0 or 2.0**-power < abs(found) < 2.0**power
 
 
 Oracle: TypeAlias = Callable[[list[Any], Any], Any]
@@ -163,7 +180,12 @@ def _percentile(some: list[Any], p: float) -> Any:
 @oracle("median")
 def _median(some: list[Any], _: float) -> Any:
     low, high = (some[(len(some) - 1) // 2], some[len(some) // 2]) if some else (None, None)
-    return None if low is None or high is None else (float(low) + float(high)) / 2
+    if low is None or high is None:
+        return None
+    low, high = float(low), float(high)
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return (low + high) / 2
+    return nearest((Fraction(low) + Fraction(high)) / 2)
 
 
 @oracle("median_absolute_deviation")
@@ -182,19 +204,29 @@ def _mode(some: list[Any], _: float) -> Any:
 
 @oracle("variance")
 def _variance(some: list[Any], ddof: float) -> float | None:
+    exact = _spread(some, ddof)
+    return exact if exact is None or isinstance(exact, float) else nearest(exact)
+
+
+def _spread(some: list[Any], ddof: float) -> Fraction | float | None:
+    """The variance as it is; NaN where a value is not finite, None where there are too few."""
     if len(some) <= ddof:
         return None
+    some = [float(v) for v in some]
     if not all(map(math.isfinite, some)):
         return math.nan
     exact = [Fraction(v) for v in some]
     mean = sum(exact, Fraction(0)) / len(exact)
-    return float(sum(((v - mean) ** 2 for v in exact), Fraction(0)) / (len(exact) - int(ddof)))
+    return sum(((v - mean) ** 2 for v in exact), Fraction(0)) / (len(exact) - int(ddof))
 
 
 @oracle("stddev")
 def _stddev(some: list[Any], ddof: float) -> float | None:
-    spread = _variance(some, ddof)
-    return None if spread is None else math.sqrt(spread)
+    exact = _spread(some, ddof)
+    if exact is None or isinstance(exact, float):
+        return exact
+    found = nearest(exact)
+    return math.sqrt(found) if exact == 0 or 2.0**-900 < found < 2.0**950 else nearest_root(exact)
 
 
 def _exact_pairs(some: list[Any]) -> list[tuple[Fraction, Fraction]] | None:
@@ -218,7 +250,7 @@ def _covariance_of(some: list[Any], ddof: int) -> float | None:
     if _pairs(some) <= ddof:
         return None
     pairs = _exact_pairs(some)
-    return math.nan if pairs is None else float(_covariance(pairs, ddof))
+    return math.nan if pairs is None else nearest(_covariance(pairs, ddof))
 
 
 @oracle("covar_pop")
@@ -238,10 +270,16 @@ def _corr(some: list[Any], _: float) -> float | None:
     pairs = _exact_pairs(some)
     if pairs is None:
         return math.nan
-    spreads = [math.sqrt(_covariance([(p[i], p[i]) for p in pairs], 0)) for i in (0, 1)]
-    if 0.0 in spreads:
+    across, down = (_covariance([(p[i], p[i]) for p in pairs], 0) for i in (0, 1))
+    over = _covariance(pairs, 0)
+    if 0 in (across, down):
         return None
-    return max(-1.0, min(1.0, float(_covariance(pairs, 0)) / (spreads[0] * spreads[1])))
+    exact = [across, down, over]
+    found = [nearest(each) for each in exact]
+    if all(ordinary(a, b, 480) for a, b in zip(found, exact, strict=True)):
+        return max(-1.0, min(1.0, found[2] / (math.sqrt(found[0]) * math.sqrt(found[1]))))
+    root = nearest_root(over * over / (across * down))
+    return root if over > 0 else -root
 
 
 def aggregated(keys: Sequence[str], aggs: Aggregates, rows: Rows) -> Payload:

@@ -20,17 +20,25 @@ from caesura.events.nested import NO_MASK, validity
 from caesura.events.rows import RowState
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, U64, Mask, frozen
-from caesura.ops.aggregate.accumulators.comoments import TERMS, Comoments
+from caesura.ops.aggregate.accumulators.comoments import Comoments, PairSums
+from caesura.ops.aggregate.accumulators.covariance import TERMS, Sums
 from caesura.ops.aggregate.accumulators.exact import F64, add_floats, limbs_needed, round_digits
 from caesura.ops.aggregate.accumulators.extremes import Grows, ranked_as_they_lie, unranked
+from caesura.ops.aggregate.accumulators.float_sums import FloatSum
 from caesura.ops.aggregate.accumulators.leading import Leading
-from caesura.ops.aggregate.accumulators.moments import Moments, spread_of, square
+from caesura.ops.aggregate.accumulators.moments import Moments, Spread, squares_of
 from caesura.ops.aggregate.accumulators.multiset import Multiset
+from caesura.ops.aggregate.accumulators.products import (
+    PRODUCT_UNIT,
+    UNIT,
+    ProductSum,
+    products,
+    whole_units,
+)
 from caesura.ops.aggregate.accumulators.sketch import Sketch, counted, hashed, run_sketch
 from caesura.ops.aggregate.accumulators.slide import ENTER, GIVE, LEAVE, slide_counts, slide_wide
 from caesura.ops.aggregate.accumulators.sums import (
     NONE,
-    FloatSum,
     Wide,
     WideSum,
     wide_as_float,
@@ -199,6 +207,8 @@ def run_floats(
                         digits[k] = left[0, k]
                     rest[given, term] = round_digits(digits, first)
                     one[0] = -rest[given, term]
+                if odd[g].any():
+                    rest[given, :] = np.nan
             if odd[g, 0] > 0 or (odd[g, 1] > 0 and odd[g, 2] > 0):
                 out[given] = np.nan
             elif odd[g, 1] > 0:
@@ -286,6 +296,8 @@ class AlongPoints:
         self._count = parts[0] if parts else None
         self._part = parts[-1] if parts else None
         self._valid = validity(values) if values is not None else np.zeros(0, np.bool_)
+        self._numbers: dict[str, list[int]] = {}
+        """Sums as whole numbers, one for each result, where doubles do not do."""
 
     @property
     def _steps(self) -> PointSteps:
@@ -336,24 +348,56 @@ class AlongPoints:
         assert isinstance(self._part, FloatSum)
         return self._sums(self._part, words(self._values).astype(np.float64))
 
-    def variance(self, ddof: int) -> F64:
+    def spread(self) -> Spread:
         assert isinstance(self._part, Moments) and self._values is not None
-        plain = pc.cast(self._values, pa.float64(), safe=False).fill_null(0.0).to_numpy()
-        rest1, rest2 = np.empty((self._steps.given, 1)), np.empty((self._steps.given, 1))
-        high, low = square(plain)
-        s1 = self._sums(self._part.first, plain, rest=rest1)
-        s2 = self._sums(self._part.second, high, low, rest=rest2)
-        return spread_of(self.n, (s1, rest1[:, 0]), (s2, rest2[:, 0]), ddof)
+        part = self._part
+        x = pc.cast(self._values, pa.float64(), safe=False).fill_null(0.0).to_numpy()
+        sums, columns = {"x": part.first, "xx": part.second}, {"x": x}
 
-    def terms(self) -> dict[str, F64]:
+        def terms(some: I64) -> tuple[F64, F64]:
+            read = {name: self._terms(sums, columns, name, TERMS)[some] for name in sums}
+            return read["x"], read["xx"]
+
+        def exact(some: I64) -> Sums:
+            return squares_of(*(self._exactly(sums, columns, name, some) for name in sums))
+
+        first, second = (self._terms(sums, columns, name, 2) for name in sums)
+        pairs = [(np.ascontiguousarray(t[:, 0]), np.ascontiguousarray(t[:, 1])) for t in (first, second)]
+        return Spread(self.n, pairs[0], pairs[1], terms, exact)
+
+    def pair_sums(self) -> PairSums:
         assert isinstance(self._part, Comoments) and self._values is not None
-        found = {}
-        for name, parts in self._part.parts(self._values).items():
-            terms = np.empty((self._steps.given, TERMS))
-            more = parts[1] if len(parts) > 1 else NO_FLOATS
-            terms[:, 0] = self._sums(self._part.sums[name], parts[0], more, terms[:, 1:])
-            found[name] = terms
-        return found
+        sums, columns = self._part.sums, self._part.columns(self._values)
+        terms = {name: self._terms(sums, columns, name, TERMS) for name in sums}
+        return PairSums(self.n, terms, lambda name, some: self._exactly(sums, columns, name, some))
+
+    def _terms(self, sums: dict[str, FloatSum], columns: dict[str, F64], name: str, count: int) -> F64:
+        """A sum of values, or of products, in so many doubles."""
+        part, terms = sums[name], np.empty((self._steps.given, count))
+        values, more, far = columns[name[0]], NO_FLOATS, NO_MASK
+        if len(name) > 1:
+            values, more, far = products(columns[name[0]], columns[name[1]])
+        terms[:, 0] = self._sums(part, values, more, terms[:, 1:])
+        if far.any() or (isinstance(part, ProductSum) and part.beyond(self._slots, self._at).any()):
+            terms[:, count - 1] = np.where(np.isnan(terms[:, 1]), np.nan, np.inf)  # there is more than that
+        return terms
+
+    def _exactly(self, sums: dict[str, FloatSum], columns: dict[str, F64], name: str, some: I64) -> list[int]:
+        """A sum as whole numbers, for some of the results: step by step, where doubles do not do."""
+        if name not in self._numbers:
+            unit = [whole_units(columns[letter]) for letter in name]
+            values = (
+                [one << PRODUCT_UNIT - 2 * UNIT for one in map(int.__mul__, *unit)] if unit[1:] else unit[0]
+            )
+            running = sums[name].as_numbers(self._slots, self._at)
+            given: list[int] = []
+            for kind, who, row in zip(*(field.tolist() for field in self._steps[:3]), strict=True):
+                if kind == GIVE:
+                    given.append(running[who])
+                elif len(self._valid) == 0 or self._valid[row]:
+                    running[who] += values[row] if kind == ENTER else -values[row]
+            self._numbers[name] = given
+        return [self._numbers[name][place] for place in some.tolist()]
 
     def _sums(self, part: FloatSum, values: F64, more: F64 = NO_FLOATS, rest: F64 = NO_REST) -> F64:
         limbs, odd = part.in_full(self._slots, self._at)

@@ -54,6 +54,10 @@ def quantile(held: Gathered, count: int, q: float) -> pa.Array:
     return _pick(held.values, _at_rank(held, ends, rank), total > 0)
 
 
+LEAST_HALF = 2.0**-1020
+"""Doubles of this size on have exact halves."""
+
+
 def interpolated(held: Gathered, count: int, q: float) -> pa.Array:
     """The quantile between the two nearest values, as a double."""
     ends = _ends(held.owner, count)
@@ -68,6 +72,8 @@ def interpolated(held: Gathered, count: int, q: float) -> pa.Array:
     share = place - low
     with np.errstate(invalid="ignore"):
         mean = (1 - share) * below + share * above  # halves are exact, so that a median is rounded once
+        tiny = (share == 0.5) & (np.abs(below) < LEAST_HALF) & (np.abs(above) < LEAST_HALF)
+        mean = np.where(tiny, (below + above) / 2, mean)  # halves of these are not
         between = np.where((share == 0) | (below == above), below, mean)
         endless = np.isinf(below) | np.isinf(above)  # from -inf to 5 lies -inf, not inf - inf
         between = np.where(endless & (share > 0), below + above, between)

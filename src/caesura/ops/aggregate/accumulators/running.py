@@ -16,6 +16,7 @@ from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64, frozen
 from caesura.ops.aggregate.accumulators.exact import F64, FULL
 from caesura.ops.aggregate.accumulators.extremes import Grows, unranked
+from caesura.ops.aggregate.accumulators.float_sums import FloatSum
 from caesura.ops.aggregate.accumulators.slide import (
     RUNNING,
     renumbered,
@@ -26,14 +27,7 @@ from caesura.ops.aggregate.accumulators.slide import (
     slide_odd,
     slide_wide,
 )
-from caesura.ops.aggregate.accumulators.sums import (
-    FloatSum,
-    Wide,
-    WideSum,
-    wide_as_float,
-    wide_values,
-    wide_zeros,
-)
+from caesura.ops.aggregate.accumulators.sums import Wide, WideSum, wide_as_float, wide_values, wide_zeros
 from caesura.punctuation import MIN_TIME
 
 WORDS = np.iinfo(np.int64)

@@ -16,15 +16,9 @@ import pyarrow as pa
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64
 from caesura.kernels.sums import add_weights
-from caesura.ops.aggregate.accumulators.exact import FULL, SPAN
-from caesura.ops.aggregate.accumulators.sums import (
-    Accumulator,
-    Counted,
-    Fields,
-    FloatSum,
-    LimbSums,
-    present,
-)
+from caesura.ops.aggregate.accumulators.exact import SPAN
+from caesura.ops.aggregate.accumulators.float_sums import FloatSum, LimbSums
+from caesura.ops.aggregate.accumulators.sums import Accumulator, Counted, Fields, present
 
 OWN = 4
 """Words of a sum in front of its limbs."""
@@ -40,7 +34,7 @@ class OfFloatSums(Accumulator, Protocol):
 def packed(sums: Sequence[FloatSum], counts: I64, slots: RowState, at: I64) -> pa.Array:
     """The sums of these slots with their counts, as bytes."""
     full = np.any([one.is_full(slots, at) for one in sums], axis=0)
-    lengths = np.where(full, _words(len(sums), FULL), _words(len(sums), SPAN))
+    lengths = np.where(full, _words(_widths(sums, full=True)), _words(_widths(sums, full=False)))
     ends = np.concatenate([[0], np.cumsum(lengths)])
     data = np.empty(int(ends[-1]), np.int64)
     for wide in (False, True):
@@ -53,12 +47,17 @@ def packed(sums: Sequence[FloatSum], counts: I64, slots: RowState, at: I64) -> p
     return pa.Array.from_buffers(pa.binary(), len(at), [None, pa.py_buffer(offsets), pa.py_buffer(data)])
 
 
-def _words(sums: int, limbs: int) -> int:
-    return 1 + sums * (OWN + limbs)
+def _widths(sums: Sequence[FloatSum], *, full: bool) -> list[int]:
+    """How many limbs each sum has, in full or in short."""
+    return [one.width if full else SPAN for one in sums]
 
 
-def _tables(shares: pa.Array, sums: int) -> list[tuple[I64, I64]]:
-    """The rows of each length that shares have, and their words."""
+def _words(limbs: Sequence[int]) -> int:
+    return 1 + sum(OWN + each for each in limbs)
+
+
+def _tables(shares: pa.Array, sums: Sequence[FloatSum]) -> list[tuple[I64, I64, list[int]]]:
+    """The rows of each length that shares have, their words, and how many limbs each sum has there."""
     offsets = np.frombuffer(shares.buffers()[1], np.int32)[shares.offset : shares.offset + len(shares) + 1]
     if len(shares) == 0:
         return []
@@ -66,9 +65,9 @@ def _tables(shares: pa.Array, sums: int) -> list[tuple[I64, I64]]:
     words = np.frombuffer(data.tobytes(), np.int64)
     ends = (offsets - offsets[0]) // 8
     found = []
-    for limbs in (SPAN, FULL):
-        rows = np.flatnonzero(np.diff(ends) == _words(sums, limbs))
-        found.append((rows, words[ends[rows][:, None] + np.arange(_words(sums, limbs))]))
+    for limbs in (_widths(sums, full=False), _widths(sums, full=True)):
+        rows = np.flatnonzero(np.diff(ends) == _words(limbs))
+        found.append((rows, words[ends[rows][:, None] + np.arange(_words(limbs))], limbs))
     return found
 
 
@@ -87,17 +86,16 @@ class MergedSums:
     def add(self, slots: RowState, at: I64, weights: I64, values: pa.Array | None) -> None:
         assert values is not None
         at, weights, values = present(at, weights, values)
-        sums = self.whole.float_sums
-        for rows, table in _tables(values, len(sums)):
+        for rows, table, limbs in _tables(values, self.whole.float_sums):
             if len(rows):
-                self._add(slots, at[rows], weights[rows], table)
+                self._add(slots, at[rows], weights[rows], table, limbs)
 
-    def _add(self, slots: RowState, at: I64, weights: I64, table: I64) -> None:
+    def _add(self, slots: RowState, at: I64, weights: I64, table: I64, widths: list[int]) -> None:
         add_weights(at, weights * table[:, 0], slots.get(self.counted.name))
-        sums = self.whole.float_sums
-        width = (table.shape[1] - 1) // len(sums)
-        for number, one in enumerate(sums):
-            own = table[:, 1 + number * width : 1 + (number + 1) * width]
+        end = 1
+        for one, width in zip(self.whole.float_sums, widths, strict=True):
+            own = table[:, end : end + OWN + width]
+            end += OWN + width
             limbs = np.ascontiguousarray(own[:, OWN:])
             one.add_sums(slots, at, weights, LimbSums(own[:, 0].copy(), own[:, 1:OWN], limbs))
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,7 +15,7 @@ from caesura.expr import Expr, as_column, when
 from caesura.expr.nodes import apply
 from caesura.ops.aggregate.accumulators import picks
 from caesura.ops.aggregate.accumulators.by import BagBy, LeadingBy
-from caesura.ops.aggregate.accumulators.comoments import Comoments, covariance_of
+from caesura.ops.aggregate.accumulators.comoments import Comoments
 from caesura.ops.aggregate.kinds.record import (
     Aggregate,
     AggregateKind,
@@ -271,17 +270,12 @@ def _numbers(aggregate: Aggregate, t: pa.DataType) -> pa.DataType:
 
 def _covariance(aggregate: Aggregate, reading: InSlots) -> pa.Array:
     ddof = 1 if aggregate.kind == "covar_samp" else 0
-    sums, n = reading.terms(), reading.n
-    return from_words(covariance_of(n, sums["x"], sums["y"], sums["xy"], ddof=ddof), n > ddof, pa.float64())
+    return from_words(reading.pair_sums().covariance("x", "y", ddof), reading.n > ddof, pa.float64())
 
 
 def _correlation(_: Aggregate, reading: InSlots) -> pa.Array:
-    sums, n = reading.terms(), reading.n
-    xy, xx, yy = (covariance_of(n, sums[ab[0]], sums[ab[1]], sums[ab], ddof=0) for ab in ("xy", "xx", "yy"))
-    varies = (xx != 0.0) & (yy != 0.0) | np.isnan(xx + yy)
-    with np.errstate(all="ignore"):
-        found = np.clip(xy / (np.sqrt(xx) * np.sqrt(yy)), -1.0, 1.0)
-    return from_words(found, (n > 1) & varies, pa.float64())
+    found, varies = reading.pair_sums().correlation()
+    return from_words(found, (reading.n > 1) & varies, pa.float64())
 
 
 def _define_by(name: str, kind: str) -> None:

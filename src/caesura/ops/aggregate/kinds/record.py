@@ -26,7 +26,9 @@ from caesura.expr import Expr, as_column, as_predicate, attributes, is_column, l
 from caesura.expr.nodes import AggregateValue
 from caesura.kernels.hashing import I64
 from caesura.misuse import checked
+from caesura.ops.aggregate.accumulators.comoments import PairSums
 from caesura.ops.aggregate.accumulators.exact import F64
+from caesura.ops.aggregate.accumulators.moments import Spread
 from caesura.ops.aggregate.accumulators.running import Counts, RunningValue
 from caesura.ops.aggregate.accumulators.sums import Accumulator, Counted
 from caesura.plain_arrays import plain_numbers
@@ -149,14 +151,14 @@ class InSlots:
         found: F64 = self.part.as_float(self.slots, self.at)
         return found
 
-    def variance(self, ddof: int) -> F64:
-        """Of an accumulator that keeps moments."""
-        found: F64 = self.part.variance(self.slots, self.at, self.n, ddof)
+    def spread(self) -> Spread:
+        """Of an accumulator that keeps moments: what variances are made of."""
+        found: Spread = self.part.spread(self.slots, self.at, self.n)
         return found
 
-    def terms(self) -> dict[str, F64]:
-        """Of an accumulator that keeps sums of pairs: each sum, in doubles along the second axis."""
-        found: dict[str, F64] = self.part.terms(self.slots, self.at)
+    def pair_sums(self) -> PairSums:
+        """Of an accumulator that keeps sums of pairs: what is read of them."""
+        found: PairSums = self.part.pair_sums(self.slots, self.at, self.n)
         return found
 
 

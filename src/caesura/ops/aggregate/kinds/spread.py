@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pyarrow as pa
 
 from caesura.errors import PlanError
 from caesura.events.columns import from_words
 from caesura.expr import Expr
-from caesura.ops.aggregate.accumulators.exact import F64
 from caesura.ops.aggregate.accumulators.moments import Moments
 from caesura.ops.aggregate.kinds.record import (
     Aggregate,
@@ -121,16 +119,14 @@ def _freedom(ddof: int) -> int:
 MOMENTS = State("moments", lambda name, t: Moments(name))
 
 
-def _spread(aggregate: Aggregate, reading: InSlots) -> F64:
-    return reading.variance(int(aggregate.option))
-
-
 def _variance(aggregate: Aggregate, reading: InSlots) -> pa.Array:
-    return from_words(_spread(aggregate, reading), reading.n > aggregate.option, pa.float64())
+    found = reading.spread().variance(int(aggregate.option), rooted=False)
+    return from_words(found, reading.n > aggregate.option, pa.float64())
 
 
 def _stddev(aggregate: Aggregate, reading: InSlots) -> pa.Array:
-    return from_words(np.sqrt(_spread(aggregate, reading)), reading.n > aggregate.option, pa.float64())
+    found = reading.spread().variance(int(aggregate.option), rooted=True)
+    return from_words(found, reading.n > aggregate.option, pa.float64())
 
 
 define(AggregateKind("variance", as_double, _variance, always(MOMENTS), shared_sums("variance", Moments)))

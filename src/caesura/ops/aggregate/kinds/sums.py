@@ -8,8 +8,9 @@ import pyarrow.compute as pc
 
 from caesura.events.columns import from_words
 from caesura.expr import Expr, col
+from caesura.ops.aggregate.accumulators.float_sums import FloatSum
 from caesura.ops.aggregate.accumulators.running import Floats, Wides
-from caesura.ops.aggregate.accumulators.sums import FloatSum, WideSum
+from caesura.ops.aggregate.accumulators.sums import WideSum
 from caesura.ops.aggregate.kinds.record import (
     Aggregate,
     AggregateKind,
@@ -84,7 +85,7 @@ def sum(value: str | Expr, *, where: Condition = None, filter: Condition = None)
     Aggregate
         ``bigint`` of whole numbers, ``double`` of floats, ``decimal(38, s)`` of decimals; null where
         there is no value. Float sums are exact, so their order does not matter. A sum that its type
-        cannot hold is refused.
+        cannot hold is refused when it is sent: with ``output="final"`` at the end of its window.
 
     Notes
     -----
