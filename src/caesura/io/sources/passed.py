@@ -129,6 +129,11 @@ def displaced(passed: Mapping[str, int], there: Mapping[str, FileState]) -> str:
     return f"{shown}{more} {'was' if len(newer) == 1 else 'were'} written anew after {_it(newer)} read"
 
 
+def names_only(passed: Mapping[str, int]) -> dict[str, int]:
+    """What holds also where all files are read once more: which they are, and not what they hold."""
+    return {name: at for name, at in passed.items() if name not in (STATES, NEWEST)}
+
+
 def _it(names: list[str]) -> str:
     return "it was" if len(names) == 1 else "they were"
 

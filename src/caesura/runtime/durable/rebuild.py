@@ -18,6 +18,7 @@ from caesura.errors import StreamError
 from caesura.events import Item, Page
 from caesura.fixpoint.node import Fixpoint
 from caesura.io.sinks.protocol import Sink, TableSink
+from caesura.io.sources.passed import names_only
 from caesura.io.sources.source import Source
 from caesura.plan import NOTHING_NOW, Node, SourceBatch, walk
 from caesura.punctuation import Punctuation
@@ -175,7 +176,7 @@ class ReadAgain:
                     remedy="Put back what was read; or start with a new checkpoint and a new sink.",
                 )
         if isinstance(self.reader.node, Source):
-            check_passed(self.reader.node, self._position)
+            check_passed(self.reader.node, names_only(self._position))
         self.reader.clock_stands = False
 
 
