@@ -27,7 +27,7 @@ from caesura.kernels.keys import KeyTable
 from caesura.ops.join.kernel import REMOVED
 from caesura.ops.join.side import Side
 from caesura.plan import FeedbackRule, Holding, Need, Node, Operator, Properties, definite, row_rule
-from caesura.punctuation import INFINITY, Pattern, lt
+from caesura.punctuation import INFINITY, MIN_TIME, Pattern, lt
 
 Mode = Literal["final", "marked"]
 FRESH_PAGES, FRESH_ROWS = 16, 4096
@@ -167,7 +167,7 @@ class Hold(Operator):
             return []
         self._file()
         old, new = np.flatnonzero(page.retracts), np.flatnonzero(~page.retracts)
-        if len(new) == 0 or int(page.le[old].max()) >= int(page.le[new].min()):
+        if len(new) == 0 or int(page.le[old].max(initial=MIN_TIME)) >= int(page.le[new].min()):
             return self._taken(page)
         self.fresh.append(page.take(new))  # none of which the page itself changes: they start later
         return self._taken(page.take(old))

@@ -23,7 +23,7 @@ import pyarrow as pa
 from caesura.errors import PlanError, closest
 from caesura.events.columns import empty_rows, raw_parts
 from caesura.events.nested import validity
-from caesura.events.page import Page, PointPage
+from caesura.events.page import NO_NEW_END, Page, PointPage
 from caesura.events.types import plain_type
 from caesura.io.ingress import row_kernels
 from caesura.io.ingress.clock import check_time, stream_time, to_ticks
@@ -80,8 +80,9 @@ class Shaped(NamedTuple):
         if begin == 0 and end == len(self.le):
             return self
         some = slice(begin, end)
-        re_new = self.re_new
-        re_new = None if re_new is None else re_new[some]
+        re_new = None if self.re_new is None else self.re_new[some]
+        if re_new is not None and not (re_new != NO_NEW_END).any():
+            re_new = None  # the rows that have one lie elsewhere
         flaw = None if self.flaw is None else self.flaw[some]
         payload = self.payload.slice(begin, end - begin)
         re = None if self.re is None else self.re[some]
