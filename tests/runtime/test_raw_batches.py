@@ -172,7 +172,11 @@ def test_every_order_of_rows_and_punctuation_in_one_batch_means_what_it_says(mod
     assert count >= 85
 
 
-STEPS = {name: build for name, build in PLANS.items() if not name.startswith("output")}
+STEPS = {
+    name: build
+    for name, build in PLANS.items()
+    if not name.startswith("output") and "tick" not in name  # ticks go as far as time was said to have come
+}
 
 
 @seed(seed_of("raw batches"))

@@ -108,8 +108,8 @@ class Where(Node):
             if members is not None and len(rows) * len(members) <= VALUES_LIMIT:
                 names.append(name)
                 rows = [(*row, member) for row in rows for member in members]
-        if len(rows) == 1:
-            return {}  # `carry` sees that
+        if len(rows) <= 1:
+            return {}  # `carry` sees that, also where nothing passes
         types = [self.inputs[0].schema.field(name).type for name in names]
         columns = zip(*rows, strict=True)
         return {n: pa.array(some, t) for n, t, some in zip(names, types, columns, strict=True)}
@@ -123,7 +123,7 @@ class Where(Node):
     def limited(self, port: int) -> Mapping[str, Literal["few", "bounded"]]:
         found: dict[str, Literal["few", "bounded"]] = {}
         for name, values in self.passing.items():
-            if values.is_point or name in self.enumerated:
+            if values.is_point or values.is_empty or name in self.enumerated:
                 found[name] = "few"
             elif not values.null and values.intervals and values.intervals[-1].hi is not None:
                 found[name] = "bounded"
