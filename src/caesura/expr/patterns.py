@@ -12,6 +12,9 @@ True
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime, time
+from decimal import Decimal
+from math import isfinite
 from typing import Any
 
 import pyarrow as pa
@@ -42,6 +45,8 @@ from caesura.punctuation import (
 from caesura.punctuation.prefixes import like, matching, prefix
 
 _EXACT_FLOATS = 2**53  # beyond it SQL compares a rounded integer with a float, and a pattern does not
+_EXACT_DIGITS = 15
+"""Decimals of so many digits are different doubles."""
 _MIRRORED = {
     "less": "greater",
     "less_equal": "greater_equal",
@@ -206,19 +211,29 @@ def _value(constant: Constant, column: Column, schema: pa.Schema | None) -> Any:
     at = _plain(constant)
     if at is None:
         return None
-    if (
-        isinstance(at, float)
-        and abs(at) >= _EXACT_FLOATS
-        and (schema is None or _kind(column, schema) != "float")
-    ):
+    if schema is not None:
+        at = _as_compared(at, type_of(column, schema))
+    is_float = schema is not None and _kind(column, schema) == "float"
+    if isinstance(at, float) and abs(at) >= _EXACT_FLOATS and not is_float:
         raise _NotSimple
-    if (
-        schema is not None
-        and type(at) is int
-        and abs(at) > _EXACT_FLOATS
-        and _kind(column, schema) == "float"
-    ):
-        raise _NotSimple
+    return at
+
+
+def _as_compared(at: Any, own: pa.DataType) -> Any:
+    """A constant of another type than the column's, as one of its type that parts its values the same way.
+
+    >>> _as_compared(Decimal("1.5"), pa.float64()), _as_compared(1.1, pa.decimal128(9, 2))
+    (1.5, Decimal('1.1'))
+    """
+    match kind(own):
+        case "float" if isinstance(at, Decimal) or (type(at) is int and abs(at) > _EXACT_FLOATS):
+            return float(at)  # SQL compares doubles, too
+        case "decimal" if isinstance(at, float) and pa.types.is_decimal(own):
+            if not isfinite(at) or own.precision > _EXACT_DIGITS:
+                raise _NotSimple
+            return Decimal(repr(at))  # so few digits are told apart as doubles, each by its shortest text
+        case "date" if isinstance(at, datetime) and at.tzinfo is None and at.time() == time():
+            return at.date()
     return at
 
 
