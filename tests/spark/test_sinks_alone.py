@@ -11,8 +11,10 @@ import pytest
 import caesura as cz
 from caesura.errors import PlanError
 from caesura.events import Page
-from caesura.io.sinks.protocol import EpochSink, Part
+from caesura.io.places import Place
+from caesura.io.sinks.protocol import LATE, EpochSink, Part
 from caesura.runtime.buckets.aligner import Epoch
+from caesura.runtime.sinks.late_rows import LateRows
 from caesura.spark import CallbackSink, ConsoleSink, DeltaSink, MemorySink, ParquetSink
 
 
@@ -31,7 +33,7 @@ def test_late_rows_are_forgotten_after_so_many_epochs(tmp_path: Path) -> None:
     sink.open({"out": stream.node})
     for epoch in (0, 100, 101, 105):
         pq.write_table(pa.table({"id": [2]}), tmp_path / "_late" / f"read-epoch-{epoch:06d}-0.parquet")
-    sink._forget_late(105 - sink.late_epochs)
+    LateRows(Place.of(sink.path) / LATE).forget(105 - sink.late_epochs, sink.board.forget)
     left = sorted(file.name for file in (tmp_path / "_late").iterdir())
     assert left == ["read-epoch-000101-0.parquet", "read-epoch-000105-0.parquet"]
 

@@ -6,7 +6,6 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import typer
 
 from caesura.cli import shell
@@ -14,9 +13,11 @@ from caesura.cli.load import load
 from caesura.errors import StreamError
 from caesura.io.places import Place
 from caesura.io.sinks.commits import generation_folder
+from caesura.io.sinks.protocol import LATE
 from caesura.io.sources.give_back import give_back, set_aside
 from caesura.io.sources.quarantine import FOLDER, SetAside
-from caesura.runtime.graph.rejected import together
+from caesura.runtime.sinks.late_rows import FOLDER as KEPT
+from caesura.runtime.sinks.late_rows import LateRows
 from caesura.runtime.sinks.parquet import generations
 
 Replay = Annotated[bool, typer.Option("--replay", help="give back what was set aside and is mended now")]
@@ -25,7 +26,7 @@ Replay = Annotated[bool, typer.Option("--replay", help="give back what was set a
 @shell.app.command()
 @shell.reports_errors
 def late(
-    path: Annotated[str, typer.Argument(help="a folder that a query wrote to, or a Python file to run")],
+    path: Annotated[str, typer.Argument(help="the folder of a sink, a checkpoint, or a Python file")],
     rows: Annotated[int, typer.Option(help="how many are shown of each source")] = shell.ROWS_SHOWN,
     replay: Annotated[
         bool, typer.Option("--replay", help="give back what was set aside and is mended")
@@ -84,22 +85,22 @@ def _show_aside(found: list[SetAside], as_json: bool) -> None:
 
 
 def rejected(folder: Place) -> dict[str, pa.Table]:
-    """The late tables beside the files of a Parquet sink, by source; only of epochs that were committed.
+    """The late tables in a checkpoint, or beside the files of a Parquet sink, by source.
 
-    Of the generation that counts: a new one has the late rows of the whole input.
+    Beside a sink only epochs that were committed count, of the last generation: a new one has the late rows
+    of the whole input.
     """
+    if (folder / KEPT).is_folder() and not (folder / "_commits").is_folder():
+        return LateRows.beside(folder).read()
     folder = generation_folder(folder, generations(folder)[-1])
-    if not (folder / "_late").is_folder():
+    if not (folder / LATE).is_folder():
         raise StreamError(
             f"'{folder}' holds no late table.",
-            remedy="Give the folder that was sink= when the query was started, or a Python file.",
+            remedy="Give the folder that was sink= when the query was started, its checkpoint, or a Python "
+            "file. A checkpoint has one from the first refused row on, where the sink keeps none.",
         )
-    found: dict[str, list[pa.Table]] = {}
-    for file in (folder / "_late").files(".parquet"):
-        source, _, epoch = file.stem.partition("-epoch-")
-        if (folder / "_commits" / f"{epoch.partition('-')[0]}.json").is_file():
-            found.setdefault(source, []).append(pq.read_table(file.open()))
-    return {name: table for source, some in found.items() for name, table in together(source, some)}
+    commits = folder / "_commits"
+    return LateRows(folder / LATE).read(lambda epoch: (commits / f"{epoch:06d}.json").is_file())
 
 
 def listed(tables: dict[str, pa.Table], limit: int) -> list[str]:

@@ -39,6 +39,8 @@ class Sink(ABC):
     """What of an epoch that runs again: nothing, or whoever takes it may have seen some of it before."""
     claims: ClassVar[bool] = False
     """Whether it says that what it holds is the answer of a plan: then a plan with another is a change."""
+    keeps_late: bool = False
+    """Whether late rows can be read where it writes; if not, the host keeps them beside the checkpoint."""
     at_home: ClassVar[bool] = False
     """Whether what it takes must stay in the process that has started the query."""
     folder: str = ""
@@ -158,6 +160,7 @@ class TableSink(Sink):
     """A sink whose parts are written by workers, wherever those run, and committed by the driver."""
 
     receives = "commit(epoch, parts)"
+    keeps_late = True  # parts of ``_late`` are written as those of outputs are
 
     @abstractmethod
     def writer(self, epoch: int) -> PartWriter:

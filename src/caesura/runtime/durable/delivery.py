@@ -25,6 +25,7 @@ from caesura.runtime.buckets.stage0 import note_packet
 from caesura.runtime.durable.manifest import SavedEpoch
 from caesura.runtime.metrics.status import Board
 from caesura.runtime.packets.packet import Packet, rows_bytes, rows_packets
+from caesura.runtime.sinks.late_rows import LateRows
 
 Output = Mapping[str, list[Item]]
 Late = Mapping[str, pa.Table]
@@ -34,6 +35,7 @@ class TakenOutput(EpochSink):
     """Where output goes that nobody named a sink for: it waits to be taken, once its epoch is saved."""
 
     delivery = "at least once"
+    keeps_late = True
 
     def __init__(self) -> None:
         self.board = Board()
@@ -57,6 +59,7 @@ class Delivery:
     def __init__(self, sink: Sink, outputs: Mapping[str, Node], checkpoint: Place) -> None:
         self._sink, self._outputs = sink, dict(outputs)
         self._folder = checkpoint / "output"
+        self._late = LateRows.beside(checkpoint)
         self._aligner = Aligner(buckets=1)
         self._netted = netted_outputs(sink, outputs)
 
@@ -124,6 +127,7 @@ class Delivery:
                 self._sink.commit(saved.epoch, saved.parts)
             case EpochSink():
                 epoch = self._aligner.epoch(saved.epoch, self._packets(saved))
+                self._late.keep(self._sink, epoch)
                 self._sink.take(replace(epoch, outputs=self._outputs))
 
     def forget(self, saved: SavedEpoch) -> None:

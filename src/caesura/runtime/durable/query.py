@@ -58,6 +58,13 @@ from caesura.runtime.sinks.held import held_table
 log = logging.getLogger("caesura.epochs")
 
 
+READ = {
+    "take": "Read what the sink has",
+    "late": "`caesura late` shows them, of the sink's folder or of the checkpoint",
+}
+"""Where that is which goes to a sink."""
+
+
 @checked_methods
 class DurableQuery(Query):
     """A query with a checkpoint: it begins where the last start was saved, and is saved as it runs.
@@ -428,5 +435,5 @@ class DurableQuery(Query):
             return self._sink
         raise StreamError(
             f"what comes out goes to the sink, and {what}() has none of it.",
-            remedy="Read what the sink has; or make the query without sink=.",
+            remedy=f"{READ[what]}; or make the query without sink=.",
         )

@@ -25,6 +25,11 @@ class SinkByOutput(EpochSink):
         tables = [name for name, sink in sinks.items() if isinstance(sink, TableSink)]
         self._late_to = (tables or list(sinks))[0]
 
+    @property
+    def keeps_late(self) -> bool:  # type: ignore[override]
+        """Whether the one that takes late rows does."""
+        return self.sinks[self._late_to].keeps_late
+
     def reach(self) -> None:
         for sink in self.sinks.values():
             sink.reach()

@@ -116,6 +116,7 @@ class KafkaSink(EpochSink):
         self._key, self._records, self._punctuation = tuple(key), records, punctuation
         if punctuation:
             self.takes = ("changes", "final")  # type: ignore[misc]
+        self.keeps_late = late is not None
         self.board = Board()
         self._query = ""
         self._epochs: EpochRecords | None = None

@@ -68,6 +68,8 @@ class MemorySink(CallbackSink):
     At least once, and gone with the process.
     """
 
+    keeps_late = True
+
     def __init__(self) -> None:
         self.epochs: list[Epoch] = []
         super().__init__(self.epochs.append)

@@ -21,11 +21,10 @@ from caesura.io.sinks.protocol import LATE, Part, TableSink
 from caesura.io.sinks.rows import row_schema
 from caesura.plan import Node
 from caesura.runtime.metrics.status import Board
+from caesura.runtime.sinks.late_rows import KEPT_EPOCHS, LateRows
 
 LAST, OWNER, FENCE = "last", "query", "fence"
 OWNER_REMEDY = "Write the 'id' of 'metadata' of the checkpoint into it; every commit has it as 'query'."
-LATE_LOOKED_THROUGH_EVERY = 100
-"""Late rows are looked through once in so many epochs."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ class ParquetSink(TableSink):
 
     path: str
     board: Board = field(default_factory=Board)
-    late_epochs: int = 10_000
+    late_epochs: int = KEPT_EPOCHS
     """For how many epochs late rows are kept beside the output."""
     partition_by: Sequence[str] = ()
     """Columns whose values name folders, ``day=2026-01-01/``, in place of standing in the files."""
@@ -193,7 +192,7 @@ class ParquetSink(TableSink):
             file.put(data)
         (self._commits / LAST).put(json.dumps(epoch).encode())
         self._last = epoch
-        self._forget_late(epoch - self.late_epochs)
+        LateRows(self._place / LATE).forget(epoch - self.late_epochs, self.board.forget)
 
     def _refuse_deposed(self, latest: int) -> None:
         """Refuses to write behind a start that has taken over, however late it is found out."""
@@ -243,16 +242,6 @@ class ParquetSink(TableSink):
             return last
         there = (int(file.stem) for file in self._commits.files(".json"))
         return max((number for number in there if number < epoch), default=None)
-
-    def _forget_late(self, last: int) -> None:
-        """Removes the late rows of epochs up to one, and has the status tell."""
-        if last < 0 or last % LATE_LOOKED_THROUGH_EVERY:
-            return
-        for file in (self._place / LATE).files(".parquet"):
-            source, _, rest = file.stem.rpartition("-epoch-")
-            if int(rest.partition("-")[0]) <= last:
-                self.board.forget(source, pq.read_metadata(file.open()).num_rows)
-                file.remove()
 
 
 def generations(root: Place) -> list[int]:

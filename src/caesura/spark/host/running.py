@@ -970,7 +970,7 @@ def launch(
 
     def begin() -> Begun:
         frame = observed(packets(spark, job, streaming=True, limits=limits), job, own=True)
-        writer, away = EpochWriter.of(target, nodes, job.buckets), over_connect(spark)
+        writer, away = EpochWriter.of(target, nodes, job.buckets, part.checkpoint), over_connect(spark)
         part.enter(target)
         epoch = EpochFunction.of(writer, part, job, name, away=away)
         stream = _triggered(frame.writeStream.outputMode("append").foreachBatch(epoch), trigger)

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from caesura.errors import PlanError
 from caesura.events import Item, Page
+from caesura.io.places import Place
 from caesura.io.sinks.protocol import LATE as LATE_ROWS
 from caesura.io.sinks.protocol import (
     BucketWriter,
@@ -36,6 +37,7 @@ from caesura.runtime.buckets.labels import COUNTS, LATE, OUT, UNREAD
 from caesura.runtime.durable.rebuild import Rebuilt, corrected
 from caesura.runtime.metrics.status import Board
 from caesura.runtime.packets.packet import Packet, decode
+from caesura.runtime.sinks.late_rows import KEPT_EPOCHS, LateAside, LateRows
 from caesura.runtime.sinks.parquet import ParquetWriter
 from caesura.spark.errors import errors_as_lines
 from caesura.spark.session import check_session, over_connect
@@ -66,17 +68,22 @@ class EpochWriter:
     sink: Sink
     outputs: Mapping[str, Node]
     aligner: Aligner
+    late: LateRows | None = None
+    """Where late rows are kept that the sink lets go of."""
     expects: Callable[[], int] | None = field(default=None, init=False)
     """Asked once for the last epoch that there can be; a sink that has a later one is refused."""
     _attached: Future[None] | None = field(default=None, init=False)
     _lock: Lock = field(default_factory=Lock, init=False)
 
     @staticmethod
-    def of(sink: Sink, outputs: Mapping[str, Node], buckets: int) -> EpochWriter:
+    def of(
+        sink: Sink, outputs: Mapping[str, Node], buckets: int, checkpoint: Place | None = None
+    ) -> EpochWriter:
         """Opens a sink for these outputs."""
         sink.open(outputs)
         Board.given_to(sink)
-        return EpochWriter(sink, outputs, Aligner(buckets))
+        late = None if checkpoint is None or sink.keeps_late else LateRows.beside(checkpoint)
+        return EpochWriter(sink, outputs, Aligner(buckets), late)
 
     def attach(self, query: str) -> Future[None]:
         """Has the sink take over for a query, once, while Spark still plans the first epoch."""
@@ -109,7 +116,7 @@ class EpochWriter:
                 if writer is None:
                     self._take(self.sink, epoch, packets, again=not pending)
                 else:
-                    self._spread(self.sink, packets, writer)
+                    self._spread(self.sink, epoch, packets, writer)
             case TableSink():
                 tables = {name: (self.outputs[name].schema, self.outputs[name].time) for name in pending}
                 self._put(self.sink, epoch, packets, tables, again=bool(self.outputs) and not pending)
@@ -182,11 +189,18 @@ class EpochWriter:
 
     def _take(self, sink: EpochSink, epoch: int, packets: DataFrame, *, again: bool) -> None:
         rows = packets.filter("stage = 0").collect()
-        if not again:
-            sink.take(self._made(epoch, packets_of(rows)))
+        if again:
+            return
+        made = self._made(epoch, packets_of(rows))
+        if self.late is not None:
+            self.late.keep(sink, made)
+        sink.take(made)
 
-    def _spread(self, sink: EpochSink, packets: DataFrame, writer: BucketWriter) -> None:
+    def _spread(self, sink: EpochSink, epoch: int, packets: DataFrame, writer: BucketWriter) -> None:
         """Lets every bucket write its share where it is."""
+        if self.late is not None:
+            writer = LateAside(writer, self.late, epoch)
+            self.late.forget(epoch - KEPT_EPOCHS, sink.board.forget)
 
         partitions = int(packets.sparkSession.conf.get("spark.sql.shuffle.partitions") or 0)
         keys = bucket_keys(self.aligner.buckets)
