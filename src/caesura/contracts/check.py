@@ -26,6 +26,7 @@ from collections.abc import Iterable, Mapping
 from caesura.contracts.accordance import Link, consistent
 from caesura.contracts.advice import minimal_punctuation, remedies
 from caesura.contracts.analysis import Analysis, Assumptions, Lifetime, Step
+from caesura.contracts.cautions import cautions
 from caesura.contracts.contract import Contract, covered
 from caesura.contracts.feedback_flow import form_of
 from caesura.contracts.rules import attributes
@@ -281,6 +282,7 @@ def _notes(steps: tuple[Step, ...], unsafe: bool) -> Iterable[str]:
             yield step.node.remark
         if step.origin == "ends" and not unsafe:
             yield f"'{name}' is a table: it ends, and its rows stay at most as long as they live."
+    yield from cautions(steps)
     yield from _feedback_notes(steps)
     yield from _final_notes(steps)
     if steps[-1].scheme.kind == "none" and not unsafe:

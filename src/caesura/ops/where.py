@@ -33,6 +33,7 @@ from caesura.expr import (
     reads_time,
     type_of,
 )
+from caesura.expr.nodes import Constant
 from caesura.kernels.hashing import Mask
 from caesura.ops.refused import OnError, Refused
 from caesura.ops.timed import refuse_moving_ends
@@ -91,6 +92,13 @@ class Where(Node):
             for name, values in (pattern_of(part, self.inputs[0].schema) or Pattern()).items():
                 found[name] = values.intersect(found[name]) if name in found else values
         return Pattern.of(found)
+
+    @property
+    def caution(self) -> str:
+        never = any(isinstance(p, Constant) and p.value is not True for p in conjuncts(self.predicate))
+        if never or any(values.is_empty for _, values in self.passing.items()):
+            return f"passes no row, because '{self.predicate}' is never true"
+        return ""
 
     def greatest(self, column: str) -> int | None:
         """The greatest whole number of a column that may pass; None where there is no such bound."""

@@ -159,6 +159,11 @@ class Node:
         return False
 
     @property
+    def caution(self) -> str:
+        """What it does that may well leave no row, and why, as words behind its name; or nothing."""
+        return ""
+
+    @property
     def results_endless(self) -> bool:
         """Whether no event ends behind it, whatever ends events had before."""
         return False

@@ -131,6 +131,7 @@ class FeedbackSteps(Planned):
          LE  RE | id |
           6  7  | 9  | +
          10  11 | 7  | +
+        1 of 3 rows at 'pace': more than 5 behind the furthest start (result.late['pace']).
         """
         from caesura.ops.pace import Pace
 

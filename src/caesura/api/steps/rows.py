@@ -532,6 +532,7 @@ class RowSteps(Planned):
         >>> print(counts.run())
          LE  RE | v  |
           1  2  | 12 | +
+        1 of 2 rows at 'select': 'CAST(v AS BIGINT)' of ('a dozen') is no bigint (result.late['select']).
         >>> query = counts.query()
         >>> query.run()
         >>> print(query.late()["select"].to_pylist()[0]["reason"])
@@ -579,6 +580,7 @@ class RowSteps(Planned):
         >>> print(counts.run())
          LE  RE | v  |
           1  2  | 12 | +
+        1 of 2 rows at 'select': 'CAST(v AS BIGINT)' of ('a dozen') is no bigint (result.late['select']).
         """
         warnings.warn("on_error() is now on_bad().", DeprecationWarning, stacklevel=2)
         return self.on_bad(where)

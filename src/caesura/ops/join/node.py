@@ -10,10 +10,25 @@ import pyarrow as pa
 
 from caesura.errors import PlanError
 from caesura.expr import Expr, attributes, reads_time, type_of
-from caesura.plan import FeedbackRule, Holding, Need, Node, Operator, OwnFeedback, Properties, Translation
+from caesura.plan import (
+    FeedbackRule,
+    Holding,
+    Need,
+    Node,
+    Operator,
+    OwnFeedback,
+    Properties,
+    Translation,
+    walk,
+)
 from caesura.plan.lifetimes import Inside, Whole
 from caesura.plan.roles import WHOLE, OnLoop, PunctuatedBy
 from caesura.punctuation import INFINITY, MIN_TIME, TIME, Image, Pattern, SchemaMapping, ge, le, lt
+
+
+def _sources(node: Node) -> set[str]:
+    return {one.fingerprint for one in walk(node) if not one.inputs}
+
 
 How = Literal["inner", "left", "right", "full", "semi", "anti"]
 HOWS: tuple[How, ...] = ("inner", "left", "right", "full", "semi", "anti")
@@ -178,6 +193,21 @@ class Join(Node):
             return "a row from outside that meets nothing has no round"
         alone = (1,) if self.how == "right" else (0,)
         return "" if ports == alone else "a row that meets nothing has no round"
+
+    @cached_property
+    def caution(self) -> str:
+        """Points of two sources seldom have the very same time; within= looks for what is near in time."""
+        left, right = self.inputs
+        if not (left.properties.points and right.properties.points):
+            return ""
+        if any(side.kind == "set_duration" for side in self.inputs):
+            return ""  # so somebody, or within=, has said how long they live
+        if _sources(left) & _sources(right):
+            return ""
+        return (
+            "pairs rows of the very same time only, because both sides are points: no others can be alive "
+            "at once. Give within=(before, after), or set_duration on a side"
+        )
 
     @property
     def shows_all(self) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Literal, get_args
 
 import pyarrow as pa
@@ -27,6 +29,7 @@ from caesura.runtime.graph.schedule import Schedule, ScheduleName
 from caesura.runtime.graph.utility import Utility
 from caesura.runtime.metrics.waiting_line import watched
 from caesura.runtime.query.query import Query
+from caesura.runtime.query.remarks import remarks, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +49,8 @@ What is replaced within a page leaves no trace, and state is swept once for each
 class Result:
     """What came out of a run: the items, late rows, what steps counted, and claims where they were asked for.
 
-    Printed it is the history, a row for each event; in a notebook, a timeline.
+    Printed it is the history, a row for each event, and a line for what was late or refused; in a notebook, a
+    timeline.
 
     Parameters
     ----------
@@ -219,8 +223,17 @@ class Result:
         frame: pd.DataFrame = self.table().to_pandas()
         return frame
 
+    @cached_property
+    def remarks(self) -> list[str]:
+        """What its rows do not show: what came too late or was refused, what waits, why there is nothing."""
+        empty = not any(len(page) for page in pages(self.items))
+        return remarks(self.node, self.late, self.counters, empty=empty)
+
+    def _remarked(self, drawn: str) -> str:
+        return "\n".join([drawn, *shown(self.remarks)])
+
     def __str__(self) -> str:
-        return draw([self.history.ordered()], schema=self.node.schema, time=self.node.time)
+        return self._remarked(draw([self.history.ordered()], schema=self.node.schema, time=self.node.time))
 
     __repr__ = __str__
 
@@ -279,7 +292,8 @@ class Result:
         return form(self.history.ordered(), schema=self.node.schema, time=self.node.time, width=width)
 
     def _repr_html_(self) -> str:
-        return timeline_html(self.history.ordered(), self.node.schema, self.node.time)
+        said = "".join(f"<p>{escape(line)}</p>" for line in shown(self.remarks))
+        return timeline_html(self.history.ordered(), self.node.schema, self.node.time) + said
 
     def plot(self, *, by: str | Sequence[str] = (), value: str | None = None) -> Figure:
         """Lifetimes and windows, drawn with plotly.
@@ -317,7 +331,7 @@ class Preview(Result):
     """The first rows of a stream; printed, they are a timeline."""
 
     def __str__(self) -> str:
-        return self.timeline()
+        return self._remarked(self.timeline())
 
     __repr__ = __str__
 
