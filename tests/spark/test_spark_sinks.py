@@ -11,7 +11,9 @@ import pytest
 import spark_plans as given
 
 import caesura as cz
+from caesura.cli.late import rejected
 from caesura.errors import StreamError
+from caesura.io.places import Place
 from caesura.runtime.query.result import run
 from caesura.spark import DeltaSink
 from caesura.spark.sinks.epochs import EpochWriter
@@ -92,6 +94,8 @@ def test_a_table_with_a_key_follows_the_stream_also_in_a_second_start(
         wanted = [(le, end, p["seg"], p["n"]) for le, end, p in rows]
     assert found == sorted(tuple(str(v) for v in row) for row in wanted) and found
     assert len(written) >= 6
+    late = rejected(Place.of(tmp_path / "cp"))["readings"]
+    assert sorted(late["LE"].to_pylist()) == sorted(expected.late["readings"]["LE"].to_pylist()) != []
 
 
 @pytest.mark.usefixtures("every_epoch_twice")

@@ -33,7 +33,7 @@ def remarks(
 ) -> list[str]:
     """A line for each thing that a reader of the rows alone would not see."""
     steps = {one.name or one.step for one in walk(node) if one.inputs}
-    lines = []
+    lines: list[str] = []
     for name, table in late.items():
         of_step = name.endswith(STOPPED) or NUMBERED.sub("", name) in steps
         lines += (_at_step if of_step else _refused)(name, table, counters.get(name))
