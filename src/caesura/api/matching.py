@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from caesura.api import matched
-from caesura.errors import PlanError
+from caesura.errors import ExprError, PlanError
 from caesura.expr import Expr
 from caesura.expr.nodes import as_column, as_expr, as_predicate
 from caesura.expr.types import kind
 from caesura.ops.match import Formula, MatchRows, Skip
-from caesura.ops.match.node import Shown
+from caesura.ops.match.node import Shown, kept_in_front
 from caesura.ops.match.pattern import RowPattern, variables
 from caesura.ops.match.reader import pattern_of
 from caesura.ops.match.written import WrittenNames, unknown_variable
@@ -78,7 +78,12 @@ def _measure(given: object) -> Expr:
 
 def _condition(names: WrittenNames, name: str, given: object, source: Node) -> Formula:
     made = _formula(names, given, as_predicate)
-    if kind(made.type(source.schema, source.time)) not in ("boolean", "null"):
+    try:
+        of = kind(made.type(source.schema, source.time))
+    except ExprError as error:
+        error.remedy = kept_in_front(source, error.missing) or error.remedy
+        raise
+    if of not in ("boolean", "null"):
         raise PlanError(f"define has {made} for {name}, which is no condition.", remedy="Write a comparison.")
     return made
 

@@ -21,12 +21,13 @@ from typing import Literal
 
 import pyarrow as pa
 
-from caesura.expr import Column, Expr, attributes
+from caesura.errors import PlanError
+from caesura.expr import Column, Expr, attributes, reads_time
 from caesura.ops.aggregate.shape import of_groups
 from caesura.ops.match.formula import NUMBER, Formula, Navigation
 from caesura.ops.match.pattern import RowPattern, anchored, nullable, program, variables
 from caesura.ops.over.group_rows import GroupRows
-from caesura.plan import Holding, Need, Operator, shown
+from caesura.plan import Holding, Need, Node, Operator, shown
 from caesura.plan.roles import PunctuatedBy
 from caesura.punctuation import TIME, Pattern
 
@@ -124,10 +125,24 @@ class MatchRows(GroupRows):
         source = self.inputs[0]
         for name in (*self.group, *self.order):
             self.column(name)
+        self._refuse_times()
         program(self.pattern, self.variables)
         fields = [source.schema.field(name) for name in self.passed]
         fields += [pa.field(name, one.type(source.schema, source.time)) for name, one in self.measures]
         return pa.schema(fields)
+
+    def _refuse_times(self) -> None:
+        """Refuses start() and end() of no row: rows of a match are read by their columns."""
+        for name, formula in (*self.define, *self.measures):
+            if reads_time(formula.value):
+                raise PlanError(
+                    f"'{name}' reads start() or end(), and rows of a match are read by their columns.",
+                    remedy="Keep the time as a column in front, .with_columns(at=cz.start()), and read "
+                    "col('at').",
+                )
+
+    def _above_as_time(self, name: str) -> str:
+        return kept_in_front(self.inputs[0], name)
 
     def carry(self, port: int, pattern: Pattern) -> Pattern | None:
         """A pattern on whole groups passes, and time as far as no search waits for rows."""
@@ -176,3 +191,15 @@ class MatchRows(GroupRows):
         return (
             f"{depends} by registers" if RowMatcher(self).has_registers() else f"{depends} tried row by row"
         )
+
+
+def kept_in_front(source: Node, name: str) -> str:
+    """How to read a column in rows of a match that was taken for their time; empty where it was not."""
+    told = source.as_time(name) if name else ""
+    if not told:
+        return ""
+    side = "end" if told.endswith("cz.end().") else "start"
+    return (
+        f"'{name}' was read as the {side} of the rows' lifetimes: keep it as a column in front, "
+        f".with_columns({name}=cz.{side}())."
+    )
