@@ -256,17 +256,8 @@ def mark_moves(part: Grows, known: tuple[I64, I64], who: I64, values: pa.Array, 
     """Marks the rows, of which none is null, that change the extreme of their group, and goes on from it."""
     best, seen = known
     nothing = np.zeros(0, np.int64)
-    enter_extremes(
-        who,
-        NO_MASK,
-        frozen(ranked_as_they_lie(values)),
-        frozen(NO_MASK),
-        part.sign,
-        best,
-        seen,
-        nothing,
-        moves,
-    )
+    word = frozen(ranked_as_they_lie(values))
+    enter_extremes(who, NO_MASK, word, frozen(NO_MASK), part.sign, best, seen, nothing, moves)
 
 
 def runs(part: Any, *, counts_values: bool) -> bool:
