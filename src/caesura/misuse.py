@@ -40,6 +40,7 @@ from caesura.errors import (
     failure,
     first_words,
     here,
+    looked_up,
     our_module,
     users_line,
 )
@@ -245,6 +246,14 @@ def _look(
             problem = f"{_name(function)}({which}=...) is {shown(value)}; wanted {described(wanted)}."
             refusal = _refusal(function, problem, signature)
             raise PlanError(problem, remedy=refusal.remedy, step=refusal.step, place=refusal.place) from cause
+
+
+def check_word(given: object, words: Sequence[Any], what: str, step: str) -> None:
+    """Refuses a word that is none of some, with those there are.
+
+    >>> check_word("inner", ("inner", "left"), "kind of join", "join")
+    """
+    looked_up(dict.fromkeys(words), given, what, step)
 
 
 def shown(value: Any) -> str:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, overload
+from typing import Any, Literal, get_args, overload
 
 import pyarrow as pa
 
@@ -132,12 +132,27 @@ def fixpoint(
       2  10 | 1     3    | +
       2  11 | 2     3    | +
     """
+    _check_buckets(buckets, progress, name)
     options: dict[str, Any] = {"progress": progress, "max_rounds": max_rounds, "name": name}
     options["across"] = buckets == "all"
     options["keep"] = _keep(keep, name)
     if isinstance(seed, Stream):
         return Stream(close_loop(seed.node, lambda rec: _result(step(Stream(rec)), name).node, **options))
     return _several(dict(seed), step, options)
+
+
+def _check_buckets(buckets: str, progress: str, name: str) -> None:
+    """Refuses what is no word, and a way to guess where nothing is guessed."""
+    if buckets not in get_args(Buckets):
+        raise PlanError(
+            f"there is no buckets={buckets!r}.", remedy=f"Choose one of: {', '.join(get_args(Buckets))}."
+        ).at(name or "fixpoint", here())
+    if buckets == "all" and progress != "hybrid":
+        raise PlanError(
+            f"progress={progress!r} says how a loop guesses, and one in all buckets guesses nothing: every "
+            "round is an epoch.",
+            remedy="Leave progress= out, or buckets=.",
+        ).at(name or "fixpoint", here())
 
 
 def least(value: str, *, per: str | Sequence[str]) -> Keep:

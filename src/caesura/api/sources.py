@@ -18,7 +18,7 @@ from caesura.io.ingress.policy import Policy
 from caesura.io.ingress.pushed import Pushed
 from caesura.io.ingress.refusals import Lateness
 from caesura.io.sources.read import Events
-from caesura.misuse import checked_methods
+from caesura.misuse import check_word, checked_methods
 from caesura.plan import TICKS, Duration, Properties, here
 from caesura.runtime.graph.publication import Publication, subscription
 
@@ -1150,6 +1150,12 @@ def input_stream(
     -- definite: time < 10 --
     """
     held = Properties(**known)
+    check_word(late, ("reject", "adjust", "error"), "way to treat late rows", "input_stream")
+    if trusted and late == "adjust":
+        raise PlanError(
+            "late='adjust' needs events to be looked up, and trusted=True says that none is.",
+            remedy="Leave one of the two out.",
+        ).at(label or "input_stream", here())
     return Stream(Pushed(label=label, payload=schema, time_type=time, known=held, late=late, trusted=trusted))
 
 

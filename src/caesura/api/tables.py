@@ -81,6 +81,12 @@ def table(
       4  5  | 9  null | +
     """
     if reload is not None:
+        if max_bytes != TABLE_BYTES:
+            raise PlanError(
+                "max_bytes= limits a table of which every worker holds a copy, and one that is loaded again "
+                "is a stream.",
+                remedy="Leave max_bytes= out, or reload=.",
+            ).at(name or "table", here())
         return _changing(
             data, reload, correct, schema=schema, format=format, name=name, history=history, tz=tz
         )

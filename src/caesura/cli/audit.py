@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from caesura.cli.load import load_pipeline
-from caesura.cli.shell import AsJson, app, reports_errors, say, say_json, working
+from caesura.cli.shell import AsJson, app, refuse_unused, reports_errors, say, say_json, working
 from caesura.io.places import Place
 from caesura.plan import Node
 
@@ -15,6 +15,7 @@ from caesura.plan import Node
 @app.command()
 @reports_errors
 def audit(
+    context: typer.Context,
     path: Annotated[str, typer.Argument(help="a folder that a pipeline or a query wrote to")],
     flow: Annotated[str | None, typer.Option(help="the pipeline, as flow.py:NAME")] = None,
     stored_plan: Annotated[
@@ -38,8 +39,13 @@ def audit(
     from caesura.audit import audit as check_claims
 
     if (Place.of(path) / "_commits").is_folder() and not (Place.of(path) / "_claims").is_folder():
+        none = "it claims nothing that a plan could recompute: its files are compared with its commits"
+        unused = dict.fromkeys(("flow", "stored_plan", "plan_of", "limit"), none)
+        refuse_unused(context, "for the output of a query", unused)
         _audit_files(Place.of(path), as_json)
         return
+    if flow is not None:
+        refuse_unused(context, "with --flow", {"stored_plan": "the plan is the one of --flow"})
     stored: Literal["stored"] | None = "stored" if stored_plan else None
     plan = load_pipeline(flow).nodes if flow is not None else stored
     earlier = dict(map(_numbered, plan_of or ()))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from caesura.cli.load import load
 from caesura.cli.shell import AsJson, Target, app, reports_errors, say, say_json
+from caesura.contracts.bounds import loop_names
 from caesura.errors import PlanError
 from caesura.plan import Duration
 
@@ -61,9 +62,11 @@ def check(
     With rates of the sources, and of loops, it says how much each step holds at most.
     """
     stream = load(target)
-    verdict = stream.check(output, fix=fix)  # type: ignore[arg-type]
     rates = dict(map(_rate, rate or ()))
     lives = dict(map(_lifetime, lifetime or ()))
+    loops = loop_names(stream.node) if rates else ()  # how long their rows live counts for the bounds alone
+    known: Any = {name: lived for name, lived in lives.items() if name not in loops}
+    verdict = stream.check(output, fix=fix, lifetimes=known)  # type: ignore[arg-type]
     bounds = stream.bounds(rates, lifetimes=lives) if rates and verdict.safe else []
     if as_json:
         parts = {"findings": verdict.findings, "remedies": verdict.remedies, "notes": verdict.notes}

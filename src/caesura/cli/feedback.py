@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 import typer
 
 from caesura.cli.load import load
-from caesura.cli.shell import AsJson, Checkpoint, app, check_folder, reports_errors, say, say_json, working
+from caesura.cli.shell import (
+    AsJson,
+    Checkpoint,
+    app,
+    check_folder,
+    refuse_unused,
+    reports_errors,
+    say,
+    say_json,
+    working,
+)
 from caesura.feedback.explain import responses
 from caesura.feedback.predicates import patterns_of
 from caesura.punctuation import Intent, Pattern
@@ -45,6 +55,7 @@ def send_feedback(query: TakesFeedback, assume: list[str] | None, desire: list[s
 @app.command()
 @reports_errors
 def feedback(
+    context: typer.Context,
     target: Annotated[str, typer.Argument(help="a Python file, or the checkpoint of a query that runs")],
     action: Annotated[
         str, typer.Argument(help=f"of a file: a pattern, as in 'id = 4'; of a query: {', '.join(ACTIONS)}")
@@ -65,8 +76,15 @@ def feedback(
     next epoch on; `list` shows the standing feedback, and what is still suppressed after a withdrawal.
     """
     if not target.partition(":")[0].endswith(".py"):
+        refuse_unused(context, "for a query that runs", {"audit": "give the Python file of its stream"})
+        if action in ("list", "withdraw"):
+            numbered = {"output": "feedback is listed and withdrawn by its number"}
+            refuse_unused(context, f"with {action}", numbered)
+        if action == "list":
+            refuse_unused(context, "with list", {"what": "it lists all that stands"})
         give(target, action, what, output, as_json=as_json)
         return
+    refuse_unused(context, "for a file", {"output": "name the stream: flow.py:NAME"})
     if what is not None:
         raise typer.BadParameter("a file takes one pattern, as in 'id = 4'", param_hint="WHAT")
     _foresee(target, read_pattern(action), audit=audit, as_json=as_json)

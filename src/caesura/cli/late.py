@@ -26,6 +26,7 @@ Replay = Annotated[bool, typer.Option("--replay", help="give back what was set a
 @shell.app.command()
 @shell.reports_errors
 def late(
+    context: typer.Context,
     path: Annotated[str, typer.Argument(help="the folder of a sink, a checkpoint, or a Python file")],
     rows: Annotated[int, typer.Option(help="how many are shown of each source")] = shell.ROWS_SHOWN,
     replay: Annotated[
@@ -38,10 +39,13 @@ def late(
 
     Of a folder that is read with on_bad="quarantine" it shows what is set aside there.
     """
+    aside = {"strict": "what is set aside is no late row", "rows": "every line and file is told"}
     if replay:
+        shell.refuse_unused(context, "with --replay", aside)
         _replay(Place.of(path), as_json)
         return
     if (Place.of(path) / FOLDER).is_folder():
+        shell.refuse_unused(context, "for a folder with rows that are set aside", aside)
         _show_aside(set_aside(Place.of(path)), as_json)
         return
     if path.partition(":")[0].endswith(".py"):
@@ -51,6 +55,7 @@ def late(
     else:
         tables = rejected(Place.of(path))
     if as_json:
+        shell.refuse_unused(context, "with --json", {"rows": "it prints all rows"})
         shell.say_json({source: table.to_pylist() for source, table in tables.items()})
     else:
         shell.say("\n".join(listed(tables, rows)) or "no row was refused.")

@@ -13,13 +13,25 @@ import typer
 
 from caesura.api import Stream
 from caesura.cli.feedback import send_feedback
-from caesura.cli.load import load
-from caesura.cli.shell import LATE_ROWS, AsJson, Strict, Target, app, reports_errors, say, say_json, working
+from caesura.cli.load import is_script, load
+from caesura.cli.shell import (
+    LATE_ROWS,
+    AsJson,
+    Strict,
+    Target,
+    app,
+    refuse_unused,
+    reports_errors,
+    say,
+    say_json,
+    working,
+)
+from caesura.errors import CaesuraError
 from caesura.io.places import Place
 from caesura.io.sinks.rows import rows_table
 from caesura.io.sources.source import Source
 from caesura.logs import set_log_level
-from caesura.plan import walk
+from caesura.plan import seconds, walk
 from caesura.runtime.metrics.waiting_line import watched
 from caesura.runtime.query.result import Result, query_of
 from caesura.sql.script import Script, script
@@ -33,9 +45,36 @@ OUTPUTS = ("changes", "final", "marked")
 Feedback = Annotated[list[str] | None, typer.Option(help="feedback, as in 'segment = 3, LE < 20'")]
 
 
+OF_SCRIPTS = {
+    "output": "a sink's declaration says it, as in CREATE SINK ... OUTPUT final",
+    "assume": "run one stream of it, as script.sql:NAME",
+    "desire": "run one stream of it, as script.sql:NAME",
+    "feedback": "run one stream of it, as script.sql:NAME",
+    "log": "run one stream of it, as script.sql:NAME",
+    "strict": "look for late rows with caesura late FOLDER --strict",
+}
+"""What the INSERTs of a script have no use for."""
+HERE = {
+    "allow_unbounded": "only a query on Spark is refused for being unsafe; caesura check says whether it is",
+    "feedback": "leave --embedded out; --assume and --desire give feedback from the start",
+}
+"""What a query in this process has no use for."""
+OF_SCRIPTS_HERE = {
+    "trigger": "in this process all there is is read, and then it stops; leave --embedded out",
+    "allow_unbounded": HERE["allow_unbounded"],
+}
+OF_BATCHES = {
+    "take_over": "there is no checkpoint",
+    "allow_unbounded": "a batch ends, and all its state with it",
+    "name": "nothing runs on that could be called so",
+    "metrics_port": "nothing runs on that could be asked; --log prints what every step counted",
+}
+
+
 @app.command()
 @reports_errors
 def run(
+    context: typer.Context,
     target: Target,
     sink: Annotated[str, typer.Option(help="console, or a folder for Parquet files")] = "console",
     checkpoint: Annotated[str | None, typer.Option(help="a folder to go on from after a stop")] = None,
@@ -69,6 +108,13 @@ def run(
     """
     if output not in OUTPUTS:
         raise typer.BadParameter(f"'{output}' is none of {', '.join(OUTPUTS)}", param_hint="--output")
+    _check_trigger(trigger)
+    if checkpoint is None and not is_script(target):
+        refuse_unused(context, "without a checkpoint", {"take_over": "give --checkpoint FOLDER too"})
+    if metrics_port is None and embedded:
+        refuse_unused(
+            context, "in this process without --metrics-port", {"name": "metrics alone are called by it"}
+        )
     chosen: Output = output  # type: ignore[assignment]
     options: dict[str, Any]
     if log_level or log_json:
@@ -77,21 +123,27 @@ def run(
         if given not in (None, "console", "memory"):
             Place.of(given).reach()
     if target.endswith(".sql") and sink == "console" and (made := script(target)).inserts:
+        refuse_unused(
+            context, "for the INSERTs of a script", OF_SCRIPTS | (OF_SCRIPTS_HERE if embedded else {})
+        )
         options = {"checkpoint": checkpoint, "take_over": take_over}
         shown = {"name": name, "metrics_port": metrics_port}
         _run_script(made, options, shown, trigger, embedded=embedded, allow_unbounded=allow_unbounded)
+        if as_json:
+            say_json({"written": list(made.inserts)})
         return
     stream = load(target)
     if embedded:
-        query = query_of(stream.node, chosen, None, None)
+        _refuse_here(context, trigger, sink, checkpoint)
+        query = _query_here(stream, chosen, sink, checkpoint, take_over=take_over)
         _serve(query, name, metrics_port)
         send_feedback(query, assume, desire)
-        late = _shown(_embedded(stream, query), as_json=as_json, log=log)
-    elif (
-        not (assume or desire or feedback)
-        and trigger == "available"
-        and all(s.is_table for s in _sources(stream))
-    ):
+        if sink == "console":
+            late = _shown(_embedded(stream, query), as_json=as_json, log=log)
+        else:
+            late = _written_here(query, sink, as_json=as_json, log=log)
+    elif _at_once(stream, sink, checkpoint, trigger, feedback=bool(assume or desire or feedback)):
+        refuse_unused(context, "for rows in memory, which are one batch", OF_BATCHES)
         late = _shown(_batch(stream, chosen), as_json=as_json, log=log)
     else:
         options = {"checkpoint": checkpoint, "take_over": take_over, "output": chosen, "trigger": trigger}
@@ -101,6 +153,48 @@ def run(
         late = _streaming(stream, sink, options, begin, as_json=as_json, log=log)
     if late and strict:
         raise typer.Exit(LATE_ROWS)
+
+
+def _check_trigger(trigger: str) -> None:
+    """Refuses what is no trigger before anything begins."""
+    if trigger in ("available", "continuous"):
+        return
+    try:
+        seconds(trigger, "trigger")
+    except CaesuraError as error:
+        raise typer.BadParameter(
+            f"{error.problem} Write available, continuous, or a time like '10 seconds'",
+            param_hint="--trigger",
+        ) from None
+
+
+def _refuse_here(context: typer.Context, trigger: str, sink: str, checkpoint: str | None) -> None:
+    """Refuses what a query in this process has no use for."""
+    refuse_unused(context, "with --embedded", HERE)
+    if trigger != "available":
+        refuse_unused(context, "with --embedded", {"trigger": OF_SCRIPTS_HERE["trigger"]})
+    if checkpoint is not None and sink == "console":
+        why = "give --sink FOLDER too: what was printed would come again after a stop"
+        refuse_unused(context, "with --embedded and no sink", {"checkpoint": why})
+    if checkpoint is None and sink != "console":
+        why = "give --checkpoint FOLDER too: a sink takes what is saved"
+        refuse_unused(context, "with --embedded and no checkpoint", {"sink": why})
+
+
+def _query_here(
+    stream: Stream, output: Output, sink: str, checkpoint: str | None, *, take_over: bool
+) -> Query:
+    """A query in this process; with a checkpoint it goes on from there, and a sink takes what it saves."""
+    if checkpoint is None:
+        return query_of(stream.node, output, None, None)
+    target = None if sink == "console" else sink
+    return stream.query(output=output, checkpoint=checkpoint, sink=target, take_over=take_over)
+
+
+def _at_once(stream: Stream, sink: str, checkpoint: str | None, trigger: str, *, feedback: bool) -> bool:
+    """Whether rows in memory are one batch on Spark, for nothing is asked of them that a batch has not."""
+    plain = sink == "console" and checkpoint is None and trigger == "available" and not feedback
+    return plain and all(source.is_table for source in _sources(stream))
 
 
 def _run_script(
@@ -154,9 +248,20 @@ def _embedded(stream: Stream, query: Query) -> Result:
     """Runs in this process; a terminal sees how many rows have been read."""
     with working("running"):
         watched(query)
-        while query.step():
-            pass
+        query.run()
     return Result(query.take("out"), stream.node, query.late(), query.counters())
+
+
+def _written_here(query: Query, sink: str, *, as_json: bool, log: bool) -> int:
+    """Runs in this process into a sink, which has late rows too; gives how many there are."""
+    with working("running"):
+        watched(query)
+        query.run()
+    status = query.status()
+    say_json(status.to_json()) if as_json else say(f"written to {sink}.")
+    if log:
+        typer.echo(str(status.log()), err=True)
+    return sum(source.late for source in status.sources.values())
 
 
 def _batch(stream: Stream, output: Output) -> Result:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from typing import Annotated, Any
@@ -93,6 +93,15 @@ def _path_errors() -> Iterator[None]:
         yield
     except OSError as error:
         raise refused_by_machine(error) from error
+
+
+def refuse_unused(context: typer.Context, when: str, unused: Mapping[str, str]) -> None:
+    """Refuses options that were written although they would do nothing; each with what to do instead."""
+    for option in context.command.params:
+        source = context.get_parameter_source(option.name or "")
+        if option.name in unused and source is not None and source.name == "COMMANDLINE":
+            flag = option.opts[0] if option.param_type_name == "option" else option.name.upper()
+            raise typer.BadParameter(f"it does nothing {when}: {unused[option.name]}", param_hint=flag)
 
 
 def check_folder(path: str) -> None:

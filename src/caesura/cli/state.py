@@ -12,6 +12,7 @@ from caesura.cli import shell
 @shell.app.command()
 @shell.reports_errors
 def state(
+    context: typer.Context,
     checkpoint: shell.Checkpoint,
     op: Annotated[str | None, typer.Option(help="one step, with its rows")] = None,
     rows: Annotated[int, typer.Option(help="how many rows are shown of each table")] = shell.ROWS_SHOWN,
@@ -25,6 +26,10 @@ def state(
     from caesura.spark.host.state import read_state
 
     shell.check_folder(checkpoint)
+    if op is None:
+        shell.refuse_unused(context, "without --op", {"rows": "rows are shown with --op STEP"})
+    if as_json:
+        shell.refuse_unused(context, "with --json", {"rows": "it prints all rows"})
     with shell.working("reading the state store"):
         held = read_state(session(), checkpoint, op)
     if as_json:

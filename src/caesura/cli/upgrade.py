@@ -16,6 +16,7 @@ from caesura.cli.shell import (
     Target,
     app,
     check_folder,
+    refuse_unused,
     reports_errors,
     say,
     say_json,
@@ -47,6 +48,7 @@ Ahead = Annotated[
 @app.command()
 @reports_errors
 def upgrade(
+    context: typer.Context,
     checkpoint: Checkpoint,
     target: Target,
     how: Switch = None,
@@ -67,10 +69,14 @@ def upgrade(
     """
     _check_choices(how, output, final_rows, prepare=prepare)
     check_folder(checkpoint)
+    if how != "rebuild":
+        why = {"final_rows": "only a rebuild touches rows that were final"}
+        refuse_unused(context, "without --how rebuild", why)
     place, form = Place.of(checkpoint), cast("Output", output)
     claimed = _claims_of(place, sink)
     done: Preparation | None = None
     if claimed is not None:
+        refuse_unused(context, "for a pipeline with claims", {"output": "its views give changes"})
         pipeline = load_pipeline(target)
         change = _upgrade_views(place, claimed, pipeline, how, final_rows)
     else:

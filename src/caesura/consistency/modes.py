@@ -18,7 +18,7 @@ from typing import Literal
 from caesura.consistency.levels import Level
 from caesura.errors import ExprError, PlanError
 from caesura.expr.durations import micros
-from caesura.misuse import strict
+from caesura.misuse import check_word, strict
 from caesura.plan import Duration, here
 
 Release = Literal["at once", "consistent"]
@@ -299,6 +299,7 @@ def heeding(
     claim 2: input-prefix consistent for read 2 rows + 1 punctuation (*)
     """
     _check_release(release, "heeding")
+    check_word(scan, ("multiset", "naive"), "way to look at labels", "heeding")
     return Heeding(release, scan, _heeded(level))
 
 

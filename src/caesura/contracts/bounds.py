@@ -200,6 +200,11 @@ def _written(size: int) -> str:
     return f"{size} bytes"
 
 
+def loop_names(node: Node) -> set[str]:
+    """How a caller names the loops of a plan."""
+    return set(_loop_names(Analysis(node)).values())
+
+
 def _loop_names(analysis: Analysis) -> dict[str, str]:
     """How a caller names loops, by what they are known by inside the plan."""
     names = source_names([node for node in analysis.nodes if node.closes])

@@ -40,6 +40,7 @@ from caesura.expr.nodes import Call, Expr, as_column
 from caesura.expr.rules import Kernel, TypedNode, Types
 from caesura.expr.time_limit import TimeLimited
 from caesura.expr.types import as_type, describe
+from caesura.misuse import check_word
 
 Vectorised = bool | Literal["arrow"]
 GROUP = "caesura.udf"
@@ -140,6 +141,8 @@ def udf(
         return lambda some: udf(some, **options, timeout=timeout)
     if isinstance(function, str):
         return find_udf(function)
+    if not isinstance(vectorised, bool):
+        check_word(vectorised, ("arrow",), "way to call a function on whole columns", "udf")
     label = name or getattr(function, "__name__", "function").strip("<>")
     try:
         type = _result(function, returns)

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import pyarrow as pa
 
 from caesura.api.planned import Planned
 from caesura.errors import CaesuraError, PlanError
 from caesura.expr import Expr, col
-from caesura.misuse import strict
+from caesura.misuse import check_word, strict
 from caesura.plan import Duration, here, ticks, walk
 from caesura.plan.feedback import Switches
 from caesura.punctuation import Pattern
+
+WHO = ("upstream", "nobody")
+"""Whom a step tells what it leaves out."""
 
 if TYPE_CHECKING:
     from caesura.api.stream import Stream
@@ -135,6 +138,7 @@ class FeedbackSteps(Planned):
         """
         from caesura.ops.pace import Pace
 
+        check_word(tells, WHO, "one to be told", name or "pace")
         bound = self._pace_bound(within, by)
         inputs = (self.node, *(o.node for o in others))
         return self._then(Pace(inputs=inputs, within=bound, by=by, tells=tells, name=name))
@@ -201,6 +205,7 @@ class FeedbackSteps(Planned):
         """
         from caesura.ops.instrument import Instrument
 
+        check_word(tells, WHO, "one to be told", name or "instrument")
         node = Instrument(
             inputs=(self.node,), every=every, pattern=pattern, columns=tuple(columns), tells=tells, name=name
         )
@@ -268,8 +273,10 @@ class FeedbackSteps(Planned):
           1  2  | 7  | +
           2  3  | 8  | +
         """
-        from caesura.ops.feedback_from import FeedbackFrom
+        from caesura.ops.feedback_from import FeedbackFrom, FeedbackIntent
 
+        for word in (intent,) if leaving is None else (intent, leaving):
+            check_word(word, get_args(FeedbackIntent), "intent of feedback", name or "feedback_from")
         names = (on,) if isinstance(on, str) else tuple(on)
         node = FeedbackFrom(
             inputs=(self.node, control.node), intent=intent, on=names, leaving=leaving, name=name
@@ -403,7 +410,13 @@ class FeedbackSteps(Planned):
         """
         from caesura.ops.deadline import Deadline
 
+        check_word(over, ("first", "all"), "time of a deadline", name or "deadline")
         if clock is not None:
+            if over != "first":
+                raise PlanError(
+                    f"over={over!r} is about the time of sources, and clock= has the clock tell.",
+                    remedy="Leave one of the two out.",
+                ).at(name or "deadline", here())
             return self._clock_deadline(after, clock, name)
         sources = [node for node in walk(self.node) if not node.inputs]
         bound = self._ticks(after, "deadline", "deadline")

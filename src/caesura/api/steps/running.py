@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from caesura.api.planned import Planned
 from caesura.errors import CaesuraError, PlanError
 from caesura.feedback.predicates import Meant, patterns_of
-from caesura.misuse import renamed, shown
+from caesura.misuse import check_word, renamed, shown
 from caesura.plan import here, ticks
 from caesura.plan.cut import cut
 from caesura.plan.explain import explain, explain_stages
@@ -96,8 +96,14 @@ class RunSteps(Planned):
         r1 := where: stops mph = 9 at its input; sends mph = 9 to r0
         r0 := read: keeps back mph = 9 at its output
         """
+        check_word(what, ("plan", "spark", "feedback", "mermaid", "html"), "way to explain", "explain")
         if what == "feedback":
             return self._explain_feedback(pattern)
+        if pattern is not None:
+            raise PlanError(
+                f"pattern= says which rows are assumed away, and explain({what!r}) speaks of none.",
+                remedy="Leave it out, or write explain('feedback', pattern=...).",
+            ).at("explain", here())
         if what == "spark":
             return printable(explain_stages(cut(prune({"out": self.node}))), lines=True)
         if what == "mermaid":
@@ -440,6 +446,7 @@ class RunSteps(Planned):
                 claims=claims,
             )
         if checkpoint is None and sink is None and record is None:
+            _refuse_unsaved(every=every, take_over=take_over, on_change=on_change, final_rows=final_rows)
             return query_of(self.node, output, speculate, schedule, claims, state_memory)
         from caesura.runtime.durable.making import durable_query
 
@@ -769,3 +776,17 @@ class RunSteps(Planned):
             return self.preview(rows).plot(by=by, value=value)
         except CaesuraError as error:
             raise error.at("plot", here()) from None
+
+
+UNSAVED: dict[str, Any] = {"every": "10s", "take_over": False, "on_change": "refuse", "final_rows": "refuse"}
+"""What is said of a checkpoint, and what it is where nothing is said."""
+
+
+def _refuse_unsaved(**given: Any) -> None:
+    """Refuses what speaks of a checkpoint where there is none."""
+    wrong = next((name for name, value in given.items() if value != UNSAVED[name]), None)
+    if wrong is not None:
+        raise PlanError(
+            f"{wrong}= says something of a checkpoint, and this query has none.",
+            remedy=f"Give query(checkpoint=FOLDER) too, or leave {wrong}= out.",
+        ).at("query", here())

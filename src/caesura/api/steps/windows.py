@@ -303,6 +303,12 @@ class WindowSteps(Planned, Windowing):
         from caesura.fixpoint.automaton import Automaton, match
 
         if isinstance(query, Automaton):
+            if ticks_every is not None or lives != "point":
+                raise PlanError(
+                    "ticks_every= and lives= are for quantitative expressions: an automaton says itself how "
+                    "long a match takes.",
+                    remedy="Leave them out; or write a pattern of caesura.qre.",
+                ).at(name or "match", here())
             return self._then(
                 match(self.node, query, order_by=tuple(order_by), carried=tuple(carry), name=name)
             )

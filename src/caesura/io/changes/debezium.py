@@ -44,6 +44,7 @@ def read_debezium(
                 remedy="Give the path of files, or servers= and topic= of Kafka.",
             )
         if path is not None:
+            _refuse_of_topics(kafka)
             rows = _inferred(path) if schema is None else schema
             codec = DebeziumCodec(_with_key(rows, key), key, time)
             made = _format(codec)
@@ -111,3 +112,17 @@ def _batches(
 ) -> Iterator[pa.RecordBatch]:
     for batch in JSON.batches(file, codec.envelope, size):
         yield codec.changes(batch)
+
+
+OF_TOPICS = {"start": "earliest", "until": None, "on_gap": "stop", "timeout": "60s", "config": None}
+"""What is said of a topic, and what it is where nothing is said."""
+
+
+def _refuse_of_topics(kafka: Mapping[str, Any]) -> None:
+    """Refuses what speaks of a topic where files are read."""
+    wrong = next((name for name, plain in OF_TOPICS.items() if kafka.get(name, plain) != plain), None)
+    if wrong is not None:
+        raise PlanError(
+            f"{wrong}= says something of a topic of Kafka, and files are read.",
+            remedy=f"Leave {wrong}= out; or give servers= and topic= instead of a path.",
+        )

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +35,7 @@ from caesura.io.sources.passed import FileState
 from caesura.io.sources.protocol import Offsets
 from caesura.io.sources.pruning import Pruning
 from caesura.io.sources.quarantine import OnBad, Quarantine, SetAside
+from caesura.misuse import check_word
 from caesura.plan import Raw
 from caesura.punctuation import INFINITY
 
@@ -52,6 +53,7 @@ class LenientFileReader(FileReader):
         columns: Sequence[str] | None = None,
         batch_size: int = BATCH,
     ) -> None:
+        check_word(on_bad, get_args(OnBad), "way to treat what is bad", "read")
         self.on_bad = on_bad
         if schema is None and format.rows is None:
             raise PlanError(

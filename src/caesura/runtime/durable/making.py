@@ -45,6 +45,11 @@ def durable_query(
             "a sink takes whole epochs, and without a checkpoint there are none.",
             remedy="Give query(checkpoint=FOLDER, sink=...) too; or take the output with take('out').",
         )
+    if final_rows in ("keep", "new_generation") and on_change != "rebuild":
+        raise PlanError(
+            f"final_rows={final_rows!r} is about a rebuild, and on_change={on_change!r} makes none.",
+            remedy="Leave final_rows= out; or give on_change='rebuild' too.",
+        )
     if claims is not None:
         raise PlanError(
             "a query with a checkpoint makes no claims.",
