@@ -49,9 +49,8 @@ def test_lifetimes_are_those_of_the_calls(folder: Path) -> None:
 
 def test_ends_in_the_data_are_lifetimes(folder: Path) -> None:
     made = cz.script(declared(folder, "", "TIME ts, END price, LATE adjust"))["bids"]
-    assert str(made.run()) == str(
-        cz.read.parquet(folder / "bids.parquet", time="ts", end="price", late="adjust").run()
-    )
+    options = {"time": "ts", "end": "price", "late": "adjust", "name": "bids"}
+    assert str(made.run()) == str(cz.read.parquet(folder / "bids.parquet", **options).run())
     with pytest.raises(CaesuraError, match="lifetimes in its data"):
         cz.script(declared(folder, "LIFETIME FOREVER", "TIME ts, END price"))
 
