@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-connectors test-console test-cluster matrix container kafka check unit soak bench docs clean lock
+.PHONY: help setup demo test test-connectors test-console test-cluster matrix container kafka check unit soak bench record figures bench-compare docs clean lock
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -78,6 +78,15 @@ soak: $(READY) ## the long forms: searches DEPTH times as deep, 2,000 drawn plan
 
 bench: $(READY) ## a benchmark: make bench NAME=core ARGS="--json"
 	@$(PY) -m benchmarks $(NAME) $(ARGS)
+
+record: $(READY) ## keep medians of benchmarks: make record MACHINE=2-cores ROUNDS=3 CALLS="core 'nexmark --memory'"
+	@$(PY) -m benchmarks record --machine $(MACHINE) --rounds $(or $(ROUNDS),3) $(CALLS)
+
+figures: $(READY) ## write the tables and plots of README and docs anew, from what was kept
+	@$(PY) -m benchmarks figures
+
+bench-compare: $(READY) ## the core cases in turns with another commit, and fail over 5 %: make bench-compare BASE=main
+	@$(PY) -m benchmarks compare $(BASE) $(ARGS)
 
 docs: $(READY) ## the documentation as HTML, in build/docs
 	$(PY) -m sphinx -W --keep-going -q -b html docs build/docs

@@ -6,14 +6,19 @@ import importlib
 import sys
 from pathlib import Path
 
+COMMANDS = {"record": "records", "compare": "compare", "figures": "figures"}
+"""What keeps measurements and makes figures of them, and the module that does it."""
+NOT_MEASURED = {"report", "records", "compare", "figures", "pairs"}
+
 
 def main() -> int:
-    names = sorted(p.stem for p in Path(__file__).parent.glob("*.py") if not p.stem.startswith("_"))
-    names = [name for name in names if name != "report" and "_" not in name]
-    if len(sys.argv) < 2 or sys.argv[1] not in names:
-        print(f"usage: make bench NAME=<{'|'.join(names)}> [ARGS='--json']")
+    names = sorted(p.stem for p in Path(__file__).parent.glob("*.py") if "_" not in p.stem)
+    measured = [name for name in names if name not in NOT_MEASURED]
+    if len(sys.argv) < 2 or sys.argv[1] not in {*measured, *COMMANDS}:
+        print(f"usage: make bench NAME=<{'|'.join(measured)}> [ARGS='--json']")
         return 2
-    importlib.import_module(f"benchmarks.{sys.argv[1]}").main(sys.argv[2:])
+    module = COMMANDS.get(sys.argv[1], sys.argv[1])
+    importlib.import_module(f"benchmarks.{module}").main(sys.argv[2:])
     return 0
 
 

@@ -1,0 +1,142 @@
+"""Tables and plots of the documentation, made from kept measurements; ``make figures`` writes them anew.
+
+A page holds a place for each table, which is written over:
+
+    <!-- table: y1 -->
+    ...
+    <!-- end of table -->
+
+A function of ``benchmarks/tables`` under that name says what stands there. A test compares pages and records.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.records import RESULTS, Figure, Record, Run
+
+HOME = Path(__file__).parents[1]
+PLACE = re.compile(r"(<!-- table: (?P<name>[a-z0-9-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
+NOT_MEASURED = "not measured"
+
+
+@dataclass(frozen=True)
+class Results:
+    """The newest record of every machine."""
+
+    records: dict[str, Record]
+
+    @classmethod
+    def read(cls, folder: Path = RESULTS) -> Results:
+        newest = {}
+        for machine in sorted(p for p in folder.iterdir() if p.is_dir()):
+            files = sorted(machine.glob("*.json"), key=_version)
+            if files:
+                newest[machine.name] = Record.read(files[-1])
+        return cls(newest)
+
+    def runs(self, machine: str, bench: str, arguments: str = "") -> Iterator[Run]:
+        """The runs of a benchmark whose arguments hold all of these words."""
+        wanted = set(arguments.split())
+        for run in self.records[machine].runs if machine in self.records else ():
+            if run.bench == bench and wanted <= set(run.arguments.split()):
+                yield run
+
+    def figure(self, machine: str, bench: str, case: str, name: str, arguments: str = "") -> Figure | None:
+        for run in self.runs(machine, bench, arguments):
+            value = run.cases.get(case, {}).get(name)
+            if isinstance(value, Figure):
+                return value
+        return None
+
+
+def _version(path: Path) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", path.stem))
+
+
+def millions(figure: Figure | None) -> str:
+    """Events a second.
+
+    >>> millions(Figure(133_400_000, 97e6, 148e6)), millions(Figure(1_240_000, 1.2e6, 1.3e6)), millions(None)
+    ('133 M (97 to 148)', '1.2 M (1.2 to 1.3)', 'not measured')
+    """
+    if figure is None:
+        return NOT_MEASURED
+    digits = 0 if figure.median >= 2e7 else 1
+    return f"{figure.median / 1e6:.{digits}f} M{spread(figure, 1e6, digits)}"
+
+
+def ratio(figure: Figure | None, digits: int = 2) -> str:
+    """How many times.
+
+    >>> ratio(Figure(1.224, 1.11, 1.49))
+    '1.22 (1.11 to 1.49)'
+    """
+    if figure is None:
+        return NOT_MEASURED
+    return f"{figure.median:.{digits}f}{spread(figure, 1, digits)}"
+
+
+def spread(figure: Figure, unit: float, digits: int) -> str:
+    """The least and the greatest, where they differ as they are printed.
+
+    >>> spread(Figure(5, 5, 5), 1, 1)
+    ''
+    """
+    low, high = (f"{end / unit:.{digits}f}" for end in (figure.least, figure.greatest))
+    return "" if low == high else f" ({low} to {high})"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table.
+
+    >>> print(table(["case", "figure"], [["Y1", "5"]]))
+    | case | figure |
+    | --- | --- |
+    | Y1 | 5 |
+    """
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def filled(text: str, makers: dict[str, Callable[[Results], str]], results: Results, page: str = "") -> str:
+    """A page with its tables written anew; a table that nobody makes is refused."""
+
+    def made(place: re.Match[str]) -> str:
+        name = place["name"]
+        if name not in makers:
+            raise LookupError(
+                f"{page} has a place for the table '{name}', which benchmarks/tables does not make"
+            )
+        return f"{place[1]}\n{makers[name](results)}\n\n{place[3]}"
+
+    return PLACE.sub(made, text)
+
+
+def pages() -> list[Path]:
+    return [HOME / "README.md", *sorted((HOME / "docs").rglob("*.md"))]
+
+
+def main(given: list[str]) -> None:
+    from benchmarks.tables import PLOTS, TABLES
+
+    parser = argparse.ArgumentParser(prog="benchmarks figures", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing, fail where a page is old")
+    options = parser.parse_args(given)
+    results, old = Results.read(), []
+    targets = {path: filled(path.read_text("utf-8"), TABLES, results, path.name) for path in pages()}
+    targets |= {HOME / "docs" / "pictures" / name: plot(results) for name, plot in PLOTS.items()}
+    for path, text in targets.items():
+        if path.exists() and path.read_text("utf-8") == text:
+            continue
+        old.append(str(path.relative_to(HOME)))
+        if not options.check:
+            path.write_text(text, "utf-8")
+    if options.check and old:
+        sys.exit(f"out of date: {', '.join(old)}. Run: make figures")
+    print(f"written: {', '.join(old)}" if old else "all pages are as the records say")
