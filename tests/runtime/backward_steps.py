@@ -94,8 +94,8 @@ def loop(source: Source) -> tuple[Node, Stages]:
         Stage(1, [merged, heard], [enters, back], [onward], {"out": heard}),
         Stage(2, [halved], [onward], [back]),
     )
-    comes = {(merged, 0): "enters", (merged, 1): "back", (halved, 0): "onward"}
-    ways = {(node.fingerprint, port): label for (node, port), label in comes.items()}
+    comes = {(1, merged, 0): "enters", (1, merged, 1): "back", (2, halved, 0): "onward"}
+    ways = {(stage, node.fingerprint, port): label for (stage, node, port), label in comes.items()}
     return heard, Stages(stages, {"out": heard}, (source,), ways)
 
 
