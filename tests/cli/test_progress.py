@@ -70,9 +70,9 @@ def test_what_is_restored_and_read_again_is_shown(tmp_path: Path, screen: Termin
     with _counted(tmp_path / "in", 10).query(**options) as query:
         query.run()
     screen.truncate(0)
-    _counted(tmp_path / "in", 10).query(**options).close()
+    _read(tmp_path / "in", 10).query(**options).close()
     assert any(line.startswith("reading the saved state: ") and " files" in line for line in _said(screen))
-    with _counted(tmp_path / "in", 20).query(**options, on_change="rebuild"):
+    with _read(tmp_path / "in", 20).query(**options, on_change="rebuild"):
         again = [line for line in _said(screen) if line.startswith("reading again: ")]
     assert again[-1].startswith("reading again: 300 of 300 rows (100 %)")
     assert screen.getvalue().endswith("\r\x1b[K")
@@ -85,7 +85,7 @@ def test_what_is_prepared_is_shown_and_what_was_prepared_is_not_counted(
     with _counted(tmp_path / "in", 10).query(**options) as query:
         query.run()
     screen.truncate(0)
-    _counted(tmp_path / "in", 20).prepare_upgrade(tmp_path / "checkpoint")
+    _read(tmp_path / "in", 20).prepare_upgrade(tmp_path / "checkpoint")
     assert any(line.startswith("preparing: 300 of 300 rows (100 %)") for line in _said(screen))
     pq.write_table(pa.table({"t": range(300, 310), "k": [0] * 10}), tmp_path / "in" / "1.parquet")
     with _read(tmp_path / "in", 10).query(**options) as query:

@@ -263,7 +263,7 @@ def test_another_plan_and_torn_files_are_refused_by_name():
     [
         ({"sink": "out"}, "without a checkpoint there are none"),
         ({"checkpoint": "cp", "claims": cz.tokens()}, "makes no claims"),
-        ({"checkpoint": "cp", "every": 10}, "every=10 is no time to save after"),
+        ({"checkpoint": "cp", "every": 10}, "the time to save after is 10, a number without a unit"),
         ({"checkpoint": "cp", "every": "soon"}, "soon"),
         ({"checkpoint": "cp", "sink": 7}, "is no sink"),
     ],
