@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from caesura.console.web.charts import bins_of, bounds_of, counted
 from caesura.console.web.sink_folder import SinkFolder
-from caesura.console.web.times import MAX_CHANGES, Arrival, Bin, LateRows, OutputRows, SeenEpoch
+from caesura.console.web.times import MAX_CHANGES, Arrival, Bin, LateExcerpt, OutputRows, SeenEpoch
 from caesura.console.web.written_times import written_epochs
 from caesura.events.item import Item
 from caesura.events.page import Page
@@ -172,18 +172,18 @@ class EmbeddedTimes:
             late[0] = 0  # malformed ones lie behind nothing
         return bins_of(admitted.tolist(), late.tolist(), bounds) if bounds else ()
 
-    def late(self, source: str, first: int, count: int) -> LateRows:
+    def late(self, source: str, first: int, count: int) -> LateExcerpt:
         self._errands.ask("times", self._tap)
         seen = self._late.get(source)
         if seen is None:
-            return LateRows(None, note="Items that are fed are taken as they are.")
+            return LateExcerpt(None, note="Items that are fed are taken as they are.")
         rows = 0 if seen.rows is None else seen.rows.num_rows
         note = ""
         if rows < seen.kept:
             note = f"The last {rows:,} of {seen.kept:,} that wait to be asked for."
         elif seen.kept < seen.refused:
             note = "Rows that the program, a sink or a checkpoint has taken are not here any more."
-        return LateRows(
+        return LateExcerpt(
             None if seen.rows is None else seen.rows.slice(first, count), rows, seen.refused, note
         )
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from caesura.consistency import Claim
 from caesura.console.web.charts import bins_of, bounds_of, counted
 from caesura.console.web.sink_folder import SinkFolder
-from caesura.console.web.times import MAX_CHANGES, Arrival, Bin, LateRows, OutputRows, SeenEpoch
+from caesura.console.web.times import MAX_CHANGES, Arrival, Bin, LateExcerpt, OutputRows, SeenEpoch
 from caesura.io.ingress.refusals import behind_bound
 from caesura.io.sinks.protocol import LATE
 from caesura.punctuation import MIN_TIME
@@ -82,13 +82,13 @@ class WrittenTimes:
         late[0] = 0  # malformed ones lie behind nothing
         return bins_of(np.zeros_like(late).tolist(), late.tolist(), bounds)
 
-    def late(self, source: str, first: int, count: int) -> LateRows:
+    def late(self, source: str, first: int, count: int) -> LateExcerpt:
         told = self._board().status().sources.get(source)
         refused = 0 if told is None else told.late
         if self._folder is None:
-            return LateRows(None, 0, refused, NO_FOLDER)
+            return LateExcerpt(None, 0, refused, NO_FOLDER)
         kept = self._folder.late_kept(source)
-        return LateRows(self._folder.late(source, first, count), kept, max(refused, kept))
+        return LateExcerpt(self._folder.late(source, first, count), kept, max(refused, kept))
 
     def epochs(self) -> Sequence[SeenEpoch]:
         return written_epochs(self._board(), self._folder, self._parts())
