@@ -70,7 +70,7 @@ def on_spark(spark: Any, answers: Answers, warehouse: Warehouse, folder: Path) -
     }
     sink = MemorySink()
     nodes = {name: view.node for name, view in views.items()}
-    start(nodes, spark, sink=sink, trigger="available", files_per_epoch=1).wait()
+    start(nodes, spark, sink=sink, trigger="available", files_per_epoch=1, allow_unbounded=True).wait()
     found = {}
     for name, view in views.items():
         history = cz.History.of(sink.items(name), view.schema).rows()

@@ -131,7 +131,7 @@ def test_what_was_wrong_once_is_right_on_spark(spark: Any, buckets: Any, folder:
     frame = reader.parquet(str(folder / "uneven"))
     framed = cz.from_spark(frame, time="ts", punctuate=cz.delay(40), name="framed").select("c.d")
     nodes = {name: stream.node for name, stream in {**streams, "framed": framed}.items()}
-    start(nodes, spark, sink=sink, trigger="available", files_per_epoch=1).wait()
+    start(nodes, spark, sink=sink, trigger="available", files_per_epoch=1, allow_unbounded=True).wait()
     assert len(sink.epochs) >= 4
     wanted = {name: run(stream.node) for name, stream in streams.items()}
     got = {name: History.of(sink.items(name), node.schema) for name, node in nodes.items()}

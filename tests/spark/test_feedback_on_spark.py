@@ -59,6 +59,7 @@ def go(spark: Any, folder: Path, sink: MemorySink) -> SparkQuery:
         trigger="available",
         files_per_epoch=1,
         feedback=True,
+        allow_unbounded=True,
     )
     query.wait()
     return query

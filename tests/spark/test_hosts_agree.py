@@ -72,6 +72,7 @@ def test_epochs_say_the_same_up_to_the_last_promise(spark: Any, buckets: Any, fo
         sink=sink,
         trigger="available",
         files_per_epoch=2,
+        allow_unbounded=True,
     )
     query.wait()
     assert len(sink.epochs) >= 3

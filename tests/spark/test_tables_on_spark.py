@@ -49,7 +49,7 @@ def test_tables_join_on_spark_as_they_do_embedded(spark: Any, tmp_path: Path) ->
     streams = plans(tmp_path, spark)
     nodes = {name: stream.node for name, stream in streams.items()}
     sink = MemorySink()
-    start(nodes, spark, sink=sink, trigger="available", files_per_epoch=1).wait()
+    start(nodes, spark, sink=sink, trigger="available", files_per_epoch=1, allow_unbounded=True).wait()
     for name, node in nodes.items():
         ours = Result(sink.items(name), node, {}, {}).history
         assert ours == run(node).history, name

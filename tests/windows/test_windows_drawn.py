@@ -180,7 +180,6 @@ def test_explain_says_what_the_output_waits_for() -> None:
         (lambda s: s.session(0).agg(n=cz.count()), "ends before it begins"),
         (lambda s: s.session(5, longest=0).agg(n=cz.count()), "can hold no event"),
         (lambda s: s.snapshot().agg(), "nothing is computed"),
-        (lambda s: s.tumbling(5).apply(copies("v"), stamp="unchanged"), "would contradict punctuation"),
         (lambda s: s.count_by_end(2).apply(copies("v"), clip="left"), "would empty events"),
         (lambda s: s.tumbling(5).agg(w=weighed("v"), stamp="time_bound"), "nothing that happens later"),
         (lambda s: s.count_by_start(2).agg(n=cz.count(), stamp="time_bound"), "exists only once"),
