@@ -71,6 +71,20 @@ def test_count_windows_by_ends_keep_events_that_never_end() -> None:
     assert points().set_duration(5).count_by_end(2).agg(n=cz.count()).check().safe
     verdict = points().forever().count_by_end(2).agg(n=cz.count()).check()
     assert not verdict.safe and "events before their ends" in str(verdict)
+    assert "progress of time only, which closes no windows." in str(
+        points().group_by("id").count_by_end(2).agg(n=cz.count()).check()
+    )
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("kept", ["count", "max", "count_distinct", "collect_list"])
+def test_totals_over_distinct_rows_are_safe_exactly_where_their_state_stays_small(kept, grouped) -> None:
+    def make(count: int) -> cz.Stream:
+        groups = points(count).select("id", "v").distinct().group_by(*(["v"] if grouped else []))
+        return groups.totals(x=cz.count() if kept == "count" else getattr(cz, kept)("v"))
+
+    few, many = (held(make, count) for count in (TICKS, 3 * TICKS))
+    assert make(TICKS).check().safe == (many < few + TICKS), (few, many)
 
 
 def test_it_is_said_what_may_stay_of_a_safe_top_and_of_a_pace() -> None:

@@ -34,6 +34,10 @@ def later(r: Stream) -> Stream:
     return r.select(m=col("n"), u=col("v") + 1)
 
 
+def longer(r: Stream) -> Stream:
+    return hop(r, LINKS.where(col("w") > 0)).select(n=col("b"), v=col("v") + col("w"))
+
+
 def because(step: Step, seed: Stream = SEED, keep: Keep | None = None) -> str:
     node = cz.fixpoint(seed, step, keep=keep or "all").node
     assert isinstance(node, Fixpoint)
@@ -48,6 +52,40 @@ ENDS: dict[str, tuple[Step, str]] = {
     "a counter tested after it moved": (
         lambda r: hop(r).select(n=col("b"), v=col("v") + 2).where(col("v") <= 9),
         "'v' grows towards a bound",
+    ),
+    "a way with a length, tested behind the step": (
+        lambda r: longer(r).where(col("v") < 9),
+        "'v' grows towards a bound",
+    ),
+    "a way with a length, tested in front": (
+        lambda r: longer(r.where(col("v") < 9)),
+        "'v' grows towards a bound",
+    ),
+    "a way with a length and a step, tested behind": (
+        lambda r: (
+            hop(r, LINKS.where(col("w") >= 0))
+            .select(n=col("b"), v=col("v") + col("w") + 1)
+            .where(col("v") < 9)
+        ),
+        "'v' grows towards a bound",
+    ),
+    "what is taken away, tested behind the step": (
+        lambda r: (
+            hop(r, LINKS.where(col("w") > 0)).select(n=col("b"), v=col("v") - col("w")).where(col("v") >= 0)
+        ),
+        "'v' falls towards a bound",
+    ),
+    "rows that come ever later, tested in front": (
+        lambda r: r.where(cz.start() < 6).shift(1),
+        "'start()' grows towards a bound",
+    ),
+    "rows that come ever later, tested behind": (
+        lambda r: r.shift(1).where(cz.start() < 6),
+        "'start()' grows towards a bound",
+    ),
+    "rows that come ever later over what they meet": (
+        lambda r: hop(r).select(n=col("b"), v=col("v")).shift(2).set_duration(3).where(cz.start() <= 6),
+        "'start()' grows towards a bound",
     ),
     "a counter that falls": (
         lambda r: r.where(lit(0) < col("v")).select("n", v=col("v") - 1),
@@ -149,6 +187,29 @@ ENDLESS: dict[str, tuple[Step, str]] = {
     "a counter without a bound": (
         lambda r: hop(r).select(n=col("b"), v=col("v") + 1),
         "'v' changes by 1 in every round, but no test bounds it",
+    ),
+    "a length without a bound": (longer, "'v' changes by w in every round, but no test bounds it"),
+    "a length that may be 0, tested behind the step": (
+        lambda r: hop(r).select(n=col("b"), v=col("v") + col("w")).where(col("v") < 9),
+        "'v' changes by w in every round, which no test shows to be above 0",
+    ),
+    "a length tested on the wrong side": (lambda r: longer(r).where(col("v") > 9), "no test bounds it"),
+    "a length of which every number is below": (
+        lambda r: longer(r).where(col("v") < lit(float("inf"))),
+        "no test bounds it",
+    ),
+    "a start without a bound": (
+        lambda r: r.shift(1),
+        r"'start\(\)' changes by 1 in every round, but no test bounds it",
+    ),
+    "a start bounded on the wrong side": (
+        lambda r: r.shift(1).where(cz.start() > 6),
+        r"'start\(\)' changes by 1 in every round, but no test bounds it",
+    ),
+    "a start that stays": (lambda r: r.extend(1).where(cz.start() < 6), "no column is seen to move"),
+    "a start that is rounded, and then tested": (
+        lambda r: r.start_at(3).where(cz.start() < 6),
+        "no column is seen to move",
     ),
     "a counter bounded on the wrong side": (
         lambda r: hop(r).where(col("v") > 9).select(n=col("b"), v=col("v") + 1),
@@ -321,3 +382,37 @@ def test_equal_loops_are_one_and_other_loops_are_not() -> None:
 
     one, two, three = cz.fixpoint(SEED, step), cz.fixpoint(SEED, step), cz.fixpoint(SEED, other)
     assert one.node.fingerprint == two.node.fingerprint != three.node.fingerprint
+
+
+def points(*rows: dict[str, int]) -> Stream:
+    return cz.from_rows(rows, time="ts", punctuate=cz.delay(1))
+
+
+def test_ways_up_to_a_length_are_those_that_a_search_finds() -> None:
+    links = [(a, (a * 5 + w) % 7, w) for a in range(7) for w in (1, 2, 4)]
+    seed = points({"ts": 0, "n": 0, "v": 0})
+    read = points(*({"ts": 0, "a": a, "b": b, "w": w} for a, b, w in links))
+
+    def step(r: Stream) -> Stream:
+        met = hop(r, read.where(col("w") > 0))
+        return met.select(n=col("b"), v=col("v") + col("w")).where(col("v") < 8)
+
+    wanted, front = [(0, 0)], [(0, 0)]
+    while front:
+        front = [(b, v + w) for n, v in front for a, b, w in links if a == n and v + w < 8]
+        wanted += front
+    found = cz.fixpoint(seed, step, keep="all").run().table().to_pylist()
+    assert sorted((row["n"], row["v"]) for row in found) == sorted(wanted) and len(wanted) > 70
+
+
+@pytest.mark.parametrize("first", ["shift", "where"])
+def test_rows_that_come_ever_later_end_where_their_start_is_tested(first: str) -> None:
+    def step(r: Stream) -> Stream:
+        if first == "shift":
+            return r.shift(2).where(cz.start() < 6)
+        return r.where(cz.start() < 6).shift(2)
+
+    loop = cz.fixpoint(points({"ts": 0, "n": 1}, {"ts": 3, "n": 2}), step, keep="all")
+    starts = sorted((row["n"], row["LE"]) for row in loop.run().table().to_pylist())
+    last = {"shift": [(1, 0), (1, 2), (1, 4), (2, 3), (2, 5)], "where": []}
+    assert starts == (last[first] or [(1, 0), (1, 2), (1, 4), (1, 6), (2, 3), (2, 5), (2, 7)])

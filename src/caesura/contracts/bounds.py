@@ -264,6 +264,8 @@ def _given_flow(
 def _rows(step: Step, hold: Holding, before: list[_Flow], skew: int) -> int:
     if hold.endless:
         return 0
+    if hold.one_per == () and hold.until == "forever" and not hold.holds_back:
+        return hold.each  # of all rows together, whatever comes
     flow = before[hold.rows_of]
     per_window = flow.longest // hold.size + 2 if hold.size else 1
     return flow.count(_reach(hold, before, skew)) * hold.each * per_window
@@ -281,12 +283,16 @@ def _reach(hold: Holding, before: list[_Flow], skew: int) -> int:
         ]
         if not usable:
             raise ContractError(
-                f"rates alone do not bound the {hold.what}: feedback frees them.",
+                f"rates alone do not bound {_the(hold.what)}: feedback frees them.",
                 remedy="Ask for the bounds of the plan in front of that step.",
             )
         waits.append(min(usable))
     lives = 0 if hold.until == "start" and not hold.size else before[max(0, hold.rows_of)].longest
     return max(waits) + skew + lives + hold.size
+
+
+def _the(what: str) -> str:
+    return what if what.startswith("the ") else f"the {what}"
 
 
 def _whole(step: Step, held: list[int]) -> int:

@@ -67,13 +67,18 @@ class Finding:
                 asked = " or ".join(part for part in (columns, wanted) if part) or "all of it"
                 return f"{place} promises nothing on {asked}"
             case "time only":
-                return f"{place} promises progress of time only, which closes no {hold.what.split()[-1]}"
+                return f"{place} promises progress of time only, which closes no {_subject(hold.what)}"
             case "merging":
                 return "a row goes on for as long as events with its values follow each other"
             case _:
                 return (
                     f"events may never end, and {place} promises nothing on {columns or 'all of it'} for good"
                 )
+
+
+def _subject(what: str) -> str:
+    """What has to close: the windows of 'events of windows that are not full'."""
+    return what.split(" that ")[0].split()[-1]
 
 
 def _place(step: Step, port: int) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 from caesura.expr import Apply, Constant, Expr, same
 from caesura.expr.rewrite import strip
@@ -47,13 +48,23 @@ def comparisons(facts: Sequence[Expr]) -> Iterator[tuple[str, Expr, Expr]]:
 
 
 def upper_bounded(trip: Trip, name: str, *, flipped: bool = False) -> bool:
-    """Whether a test keeps the loop's own column below a constant (above it, if flipped)."""
+    """Whether a test keeps the loop's own column, or what comes of it, below a constant (or above)."""
     wanted = ("greater", "greater_equal", "equal") if flipped else ("less", "less_equal", "equal")
+    made, _ = linear(trip.columns[name])
     for test, a, b in comparisons(trip.facts):
         (x, _), (y, _) = linear(a), linear(b)
-        if test in wanted and x is not None and is_rec(x) == name and y is None:
+        if test not in wanted or x is None or not (y is None or _ends_somewhere(y)):
+            continue
+        if is_rec(x) == name or (made is not None and same(x, made)):
             return True
     return False
+
+
+def _ends_somewhere(limit: Expr) -> bool:
+    """Whether a limit is a constant that not every value is below, or above."""
+    if not isinstance(limit, Constant) or isinstance(limit.value, bool) or limit.value is None:
+        return False
+    return not isinstance(limit.value, float) or isfinite(limit.value)
 
 
 def differences(trip: Trip, name: str, *, exact: bool = True) -> Iterator[Difference]:

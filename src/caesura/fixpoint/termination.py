@@ -1,7 +1,8 @@
 """Why a loop ends, found before it runs; a loop for which no reason is found is refused.
 
 Strongly convergent (section 3.2), so that every derivation may be a row of its own:
-- a counter that every trip moves towards a bound that is tested;
+- a counter, or the start of a row, that every trip moves towards a bound that is tested, in front of the
+  step that moves it or behind it;
 - a sequence number or time, drawn from a stream outside, that every trip moves strictly on;
 - a set of visited things (a set, bits, or a path as text) that every trip adds to, what it adds being tested
   not to be there yet.
@@ -20,6 +21,7 @@ Convergent, so that rows must be kept once each, or the best one per key:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Literal
 
 import pyarrow as pa
@@ -39,7 +41,18 @@ from caesura.fixpoint.bounds import (
     upper_bounded,
 )
 from caesura.fixpoint.node import Keep
-from caesura.fixpoint.trace import REC, Tracer, Trip, from_loop, from_outside, is_rec, linear, picked, views
+from caesura.fixpoint.trace import (
+    REC,
+    START,
+    Tracer,
+    Trip,
+    from_loop,
+    from_outside,
+    is_rec,
+    linear,
+    picked,
+    views,
+)
 from caesura.plan import Node, walk
 from caesura.plan.loops import on_loop
 
@@ -67,18 +80,23 @@ def why_it_ends(seed: Node, body: Node, loop: str, *, keep: Keep | None, max_rou
 
 def strongly(schema: pa.Schema, trips: Sequence[Trip]) -> str:
     """Why no derivation can go around for ever; empty where that is not seen."""
-    every = [view for trip in trips for view in trip.seen()]
-    for name in schema.names:
-        exact = not pa.types.is_floating(schema.field(name).type)  # a large float plus 1 is the same float
+    every = [view.with_start() for trip in trips for view in trip.seen()]
+    for name in _names(schema, every):
+        exact = name == START or not pa.types.is_floating(schema.field(name).type)  # large ones lose a 1
         for word, test in (("falls", -1), ("grows", 1)):
             seen = [picked(trip, name, test) for trip in every]
             if exact and all(_counts(trip, name, test) for trip in seen):
-                return f"'{name}' {word} towards a bound"
+                return f"'{_shown(name)}' {word} towards a bound"
             if all(_advances(trip, name, test, exact) for trip in seen):
-                return f"'{name}' strictly {word} through a stream from outside"
+                return f"'{_shown(name)}' strictly {word} through a stream from outside"
         if all(_visits(trip, name) for trip in every):
             return f"'{name}' grows by what it is tested not to have"
     return ""
+
+
+def _names(schema: pa.Schema, trips: Sequence[Trip]) -> list[str]:
+    """The columns that may show that a loop ends, and its rows' starts."""
+    return [*schema.names, *([START] if trips and all(START in trip.columns for trip in trips) else [])]
 
 
 def _refuse_later(seed: Node, body: Node, loop: str, trips: Sequence[Trip]) -> None:
@@ -95,32 +113,60 @@ def _refuse_later(seed: Node, body: Node, loop: str, trips: Sequence[Trip]) -> N
 
 def _missing(schema: pa.Schema, trips: Sequence[Trip]) -> str:
     """What comes nearest to a reason."""
-    every = [view for trip in trips for view in trip.seen()]
-    for name in schema.names:
+    every = [view.with_start() for trip in trips for view in trip.seen()]
+    for name in _names(schema, every):
         bounded = any(_counts(view, name, direction) for view in every for direction in (1, -1))
         for view in every:
             base, by = linear(view.columns[name])
             if base is not None and is_rec(base) == name and by:
-                if pa.types.is_floating(schema.field(name).type):
+                if name != START and pa.types.is_floating(schema.field(name).type):
                     return f"'{name}' is a float, which adding {by} may leave as it is"
                 if bounded:
-                    return f"'{name}' moves towards a bound, but not past every row that a row depends on"
-                return f"'{name}' changes by {by} in every round, but no test bounds it"
+                    towards = f"'{_shown(name)}' moves towards a bound"
+                    return f"{towards}, but not past every row that a row depends on"
+                return f"'{_shown(name)}' changes by {by} in every round, but no test bounds it"
             if any(d.name == name and d.least == 0 for d in differences(view, name)):
                 return f"'{name}' may stay the same from round to round; it would have to change strictly"
-    return "no column is seen to move towards an end in every round"
+    return _added_what(schema, every) or "no column is seen to move towards an end in every round"
+
+
+def _added_what(schema: pa.Schema, every: Sequence[Trip]) -> str:
+    """What is said of a column to which another is added."""
+    for name in schema.names:
+        for view in every:
+            added = _added_to(view, name)
+            if added is None or isinstance(added, Constant) or pa.types.is_floating(schema.field(name).type):
+                continue
+            if positive(added, view.facts) or negative(added, view.facts):
+                return f"'{name}' changes by {_shown(added)} in every round, but no test bounds it"
+            return f"'{name}' changes by {_shown(added)} in every round, which no test shows to be above 0"
+    return ""
 
 
 def _counts(trip: Trip, name: str, direction: int) -> bool:
     """A counter with a tested bound; it moves by a whole number, perhaps one that is tested."""
+    if not _moves_on(trip, name, direction):
+        return False
+    return upper_bounded(trip, name) if direction > 0 else upper_bounded(trip, name, flipped=True)
+
+
+def _moves_on(trip: Trip, name: str, direction: int) -> bool:
     base, by = linear(trip.columns[name])
     counts = base is not None and is_rec(base) == name and by * direction > 0
+    if name == START and direction > 0:  # what comes of a meeting starts no earlier than what met
+        counts = counts or _starts_later(base, by)
     if not counts:
         added, moves = _added_to(trip, name), positive if direction > 0 else negative
         counts = added is not None and moves(added, trip.facts)
-    if not counts:
-        return False
-    return upper_bounded(trip, name) if direction > 0 else upper_bounded(trip, name, flipped=True)
+    return counts
+
+
+def _starts_later(base: Expr | None, by: int) -> bool:
+    """Whether a start lies past that of the loop's own row, which another may lie past already."""
+    match base:
+        case Apply(name="greatest", args=args):
+            return any(_starts_later(x, by + i) for x, i in map(linear, args))
+    return base is not None and is_rec(base) == START and by > 0
 
 
 def _advances(trip: Trip, name: str, direction: int, exact: bool) -> bool:
@@ -331,11 +377,22 @@ def _added_to(trip: Trip, value: str) -> Expr | None:
     """What is added to the value on a trip."""
     own = Column(REC + value)
     match strip(trip.columns[value]):
-        case Apply(name="add", args=(a, b)):
-            return b if same(a, own) else a if same(b, own) else None
+        case Apply(name="add") as made:
+            terms = _terms(made)
+            mine = [i for i, term in enumerate(terms) if same(term, own)]
+            rest = [term for i, term in enumerate(terms) if [i] != mine]
+            return reduce(lambda a, b: Apply("add", (a, b)), rest) if len(mine) == 1 else None
         case Apply(name="subtract", args=(a, b)) if same(a, own):
             return Apply("negate", (b,))
     return None
+
+
+def _terms(expr: Expr) -> list[Expr]:
+    """What is added up."""
+    match strip(expr):
+        case Apply(name="add", args=(a, b)):
+            return [*_terms(a), *_terms(b)]
+    return [strip(expr)]
 
 
 def _factor_of(trip: Trip, value: str) -> Expr | None:
@@ -409,8 +466,8 @@ def _add_test(trip: Trip, keep: Keep) -> str:
     return f"Write the value as the one before plus something, or keep='distinct' instead of the {keep.best}."
 
 
-def _shown(expr: Expr) -> str:
+def _shown(expr: Expr | str) -> str:
     """An expression with the users' own names."""
     import re
 
-    return re.sub(r"`(?:rec|also\d+|in\d+|any\d+):([^`]*)`", r"\1", str(expr))
+    return re.sub(r"`(?:rec|also\d+|in\d+|any\d+):([^`]*)`", r"\1", str(expr)).replace(START, "start()")

@@ -32,6 +32,9 @@ from caesura.plan.loops import on_loop
 
 TRIPS_LIMIT = 64
 REC, ALSO = "rec:", "also"
+START = "\0start()"
+"""Where rows of a loop begin, among their columns; no column of a user is called so."""
+KEEP_STARTS = ("set_duration", "extend", "forever", "points_at_start")
 PICKED = {"min": "least of", "max": "greatest of"}
 NUMBERED = re.compile(r"rec(\d+):(.*)", re.DOTALL)
 Columns = dict[str, Expr]
@@ -51,6 +54,10 @@ class Trip:
     def inside(self, expr: Expr) -> Expr:
         """An expression over this row, over what its columns are made of."""
         return substitute(expr, self.columns, start=self.start, end=self.end)
+
+    def with_start(self) -> Trip:
+        """The same with its start among its columns."""
+        return self if self.start is None else replace(self, columns={**self.columns, START: self.start})
 
     def seen(self) -> list[Trip]:
         """The trip as each of its loop rows sees it."""
@@ -86,7 +93,8 @@ class Trip:
 
     def _mapped(self, change: Callable[[Expr], Expr]) -> Trip:
         columns = {n: change(e) for n, e in self.columns.items()}
-        return Trip(columns, tuple(map(change, self.facts)), self.rows, self.start, self.end)
+        start = None if self.start is None else change(self.start)
+        return Trip(columns, tuple(map(change, self.facts)), self.rows, start, self.end)
 
 
 class Tracer:
@@ -98,8 +106,8 @@ class Tracer:
         self._known: dict[str, list[Trip]] = {}
         self._circle = on_loop(body, loop)
         moving = [n for n in _every(body) if n.moves_time and n.fingerprint in self._circle]
-        self._ends = "any" if moving else "in"
-        """Whether starts and ends of the loop's rows are those of rows from outside."""
+        self._moving = bool(moving)
+        """Whether starts and ends of the loop's rows are moved, or are those of rows from outside."""
 
     def trips(self, node: Node) -> list[Trip]:
         """The ways in which a row of this step comes about; few, or one of which nothing is known."""
@@ -116,7 +124,7 @@ class Tracer:
 
     def _living(self, columns: Columns, facts: tuple[Expr, ...], rows: int) -> Trip:
         """A row with a lifetime of its own."""
-        here = f"{self._ends if rows else 'in'}{next(self._number)}:"
+        here = f"{'any' if rows and self._moving else 'in'}{next(self._number)}:"
         return Trip(columns, facts, rows, Column(here + "start"), Column(here + "end"))
 
     def _reaches(self, node: Node) -> bool:
@@ -125,11 +133,15 @@ class Tracer:
     def _trips(self, node: Node) -> Iterator[Trip]:
         match node:
             case Recursive() if node.loop == self.loop:
-                yield self._living({name: Column(f"rec0:{name}") for name in node.schema.names}, (), 1)
+                row = self._living({name: Column(f"rec0:{name}") for name in node.schema.names}, (), 1)
+                yield replace(row, start=Column(f"rec0:{START}")) if self._moving else row
             case Union():
                 for child in node.inputs:
                     yield from self.trips(child)
-            case Layers() | Lifetime():  # what a difference takes away has the columns of what is left
+            case Lifetime():
+                for trip in self.trips(node.inputs[0]):
+                    yield self._moved(node, trip)
+            case Layers():  # what a difference takes away has the columns of what is left
                 for child in node.inputs:
                     for trip in self.trips(child):
                         if trip.rows or child is node.inputs[0]:
@@ -147,6 +159,13 @@ class Tracer:
                     yield Trip(made, (*trip.facts, *facts), trip.rows, trip.start, trip.end)
             case _:
                 yield self._any(node)
+
+    def _moved(self, node: Lifetime, trip: Trip) -> Trip:
+        """A row whose lifetime is moved; of its end nothing is known any more."""
+        there = self._living(trip.columns, trip.facts, trip.rows)
+        if node.rule == "shift" and trip.start is not None:
+            return replace(there, start=trip.start + node.amount)
+        return replace(there, start=trip.start) if node.rule in KEEP_STARTS else there
 
     def _joined(self, node: Join) -> Iterator[Trip]:
         """Pairs; and rows that meet nothing, which depend on all that they could have met."""
@@ -175,7 +194,10 @@ class Tracer:
         trip = self._living(columns, (), a.rows + b.rows)
         more = conjuncts(node.residual) if node.residual is not None else ()
         facts = (*a.facts, *b.facts, *pairs, *(trip.inside(c) for c in more))
-        return Trip(columns, facts, trip.rows, trip.start, trip.end)
+        start = trip.start
+        if self._moving and a.start is not None and b.start is not None:
+            start = Apply("greatest", (a.start, b.start))
+        return Trip(columns, facts, trip.rows, start, trip.end)
 
     def _grouped(self, node: Windows | Tumbling | Totals) -> Iterator[Trip]:
         unknown = self._any(node).columns
@@ -248,8 +270,8 @@ def is_rec(expr: Expr) -> str | None:
 
 
 def from_loop(expr: Expr) -> bool:
-    """Whether the expression is a column of some row of the loop unchanged."""
-    return isinstance(expr, Column) and expr.name.startswith((REC, ALSO))
+    """Whether the expression is a column of some row of the loop unchanged; starts may be moved."""
+    return isinstance(expr, Column) and expr.name.startswith((REC, ALSO)) and not expr.name.endswith(START)
 
 
 def from_outside(expr: Expr) -> bool:
