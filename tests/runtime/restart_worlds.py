@@ -164,6 +164,76 @@ class Files(World):
         self.put()
 
 
+class Logs(Files):
+    """A folder of logs, of which the one that was read last may grow at its end."""
+
+    must_read_on = ("nothing", "grown", "last appended to", "last appended to twice", "half a line")
+
+    def stream(self) -> Stream:
+        read: Any = {"csv": cz.read.csv, "json": cz.read.json}[self.form]
+        made: Stream = read(
+            self.folder, schema=SCHEMA, time="t", batch_size=BATCH, name="rows", appended=True
+        )
+        return made
+
+    @property
+    def fates(self) -> dict[str, Fate]:
+        return {
+            **super().fates,
+            "last appended to": self.lengthen,
+            "last appended to twice": self.lengthen_twice,
+            "half a line": self.tear,
+            "rotated": self.rotate,
+            "last written anew, longer": lambda: self.lengthen(anew=True),
+            "last cut off": lambda: self.lengthen(more=-1),
+        }
+
+    def lengthen(self, more: int = 2, *, anew: bool = False) -> None:
+        """Lets the last log grow."""
+        name, rows = sorted(self.written)[-1], self.parts[-1]
+        rows = self.fresh(len(rows)) if anew else rows
+        self.parts[-1] = self.written[name] = [*rows, *self.fresh(more)] if more > 0 else rows[:more]
+        self.write(name)
+
+    def lengthen_twice(self) -> None:
+        self.lengthen()
+        self.lengthen()
+
+    def rotate(self) -> None:
+        """Lets the last log grow, and then another begin."""
+        self.lengthen()
+        self.grow()
+
+    def tear(self) -> None:
+        """Lets it grow by a line and the beginning of another, which is no row yet."""
+        self.lengthen(1)
+        path = self.path(sorted(self.written)[-1])
+        path.write_bytes(path.read_bytes() + b'{"t"' if self.form == "json" else path.read_bytes() + b"5,77")
+
+
+class OneLog(Logs):
+    """A single log."""
+
+    must_read_on = ("nothing", "appended to", "last appended to", "last appended to twice", "half a line")
+
+    def put(self) -> None:
+        self.parts = [self.rows]
+        self.written.clear()
+        Files.put(self)
+
+    def stream(self) -> Stream:
+        read: Any = {"csv": cz.read.csv, "json": cz.read.json}[self.form]
+        made: Stream = read(
+            self.path("001"), schema=SCHEMA, time="t", batch_size=BATCH, name="rows", appended=True
+        )
+        return made
+
+    @property
+    def fates(self) -> dict[str, Fate]:
+        left = ("grown", "renamed", "put between", "made anew", "rotated")
+        return {name: fate for name, fate in super().fates.items() if name not in left}
+
+
 class OneFile(Files):
     """A single file, which is all there when it is read."""
 
@@ -318,6 +388,8 @@ class Memory(World):
 KINDS: dict[str, Callable[[Path, Random], World]] = {
     **{form: lambda f, d, form=form: Files(form, f, d) for form in ("parquet", "csv", "json")},
     **{f"one {form}": lambda f, d, form=form: OneFile(form, f, d) for form in ("parquet", "csv", "json")},
+    **{f"{form} logs": lambda f, d, form=form: Logs(form, f, d) for form in ("csv", "json")},
+    **{f"one {form} log": lambda f, d, form=form: OneLog(form, f, d) for form in ("csv", "json")},
     "topic": Topic,
     "delta": Delta,
     "rows": lambda f, d: Memory("rows", f, d),

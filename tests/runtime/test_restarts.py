@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 from depth import examples, seed_of
-from restart_worlds import KINDS, Files, Topic, World
+from restart_worlds import KINDS, SCHEMA, Files, Logs, Topic, World
 
 import caesura as cz
 from caesura.errors import CaesuraError, PlanError, StreamError
@@ -113,3 +113,38 @@ def test_a_checkpoint_that_knows_names_only_is_read_and_compared_from_then_on(tm
     world.rewrite(world.fresh(9))
     assert reader.displaced(then) == ""
     assert "was written anew after it was read" in reader.displaced(now)
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_a_log_that_grew_is_read_on_once_its_user_says_that_it_may(form: str, tmp_path: Path) -> None:
+    world = Files(form, tmp_path / "in", Random(3))
+    read_on(world, tmp_path)
+    logs = Logs(form, tmp_path / "other", Random(3))
+    logs.folder, logs.parts, logs.written = world.folder, world.parts, world.written
+    logs.lengthen()
+    with pytest.raises(StreamError, match=r"was written anew(.|\n)*appended=True"):
+        read_on(world, tmp_path)
+    assert read_on(logs, tmp_path) == sorted(logs.rows)
+
+
+def test_a_line_is_read_when_it_is_whole(tmp_path: Path) -> None:
+    log, read = tmp_path / "log.csv", []
+    for text in ("t,id\n1,10", "\n2,2", "0\n", "3,30\n4,40\n", ""):
+        log.write_text((log.read_text() if log.exists() else "") + text)
+        stream = cz.read.csv(log, schema=SCHEMA, time="t", appended=True, name="rows")
+        with stream.query(checkpoint=tmp_path / "checkpoint", sink=tmp_path / "sink") as query:
+            query.run()
+            read.append(sorted(query.table()["id"].to_pylist()))
+    assert read == [[], [10], [10, 20], [10, 20, 30, 40], [10, 20, 30, 40]]
+
+
+def test_a_log_of_many_blocks_is_read_as_if_it_ended_where_it_was_listed(tmp_path: Path) -> None:
+    log, rows = tmp_path / "log.csv", 40_000
+    log.write_text("t,id\n" + "".join(f"{n},{n}\n" for n in range(rows)) + "7" * 100_000)
+    reader = cz.read.csv(log, schema=SCHEMA, time="t", appended=True).node.reader
+    assert sum(raw.batch.num_rows for raw in reader.read({})) == rows
+    known = reader.passed({0: rows})
+    log.write_text(log.read_text() + "\n")
+    assert reader.displaced(known) == ""
+    log.write_text(log.read_text().replace("39999,39999", "39999,39998"))
+    assert "does not begin any more with what was read of it" in reader.displaced(known)

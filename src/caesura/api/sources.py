@@ -152,6 +152,7 @@ class read:  # noqa: N801  (users write cz.read.parquet)
         schema: pa.Schema | None = None,
         encoding: str = "utf-8",
         on_bad: OnBad = "stop",
+        appended: bool = False,
         **events: Unpack[Events],
     ) -> Stream:
         r"""A CSV file with a header line, or a folder of them; an empty field is null.
@@ -170,6 +171,9 @@ class read:  # noqa: N801  (users write cz.read.parquet)
         on_bad
             What becomes of lines and files that cannot be read: ``"stop"`` the query; ``"quarantine"``, set
             aside in the folder, to be given back once mended; ``"late"``, told in the late table.
+        appended
+            Whether the file that was read last may grow at its end, as a log does, and is read on there:
+            up to its last whole line, now and at every start. Files before it must stay as they are.
         **events
             How rows become events: ``time`` and the other options of `caesura.io.Events`.
 
@@ -180,8 +184,8 @@ class read:  # noqa: N801  (users write cz.read.parquet)
 
         Notes
         -----
-        Promises, State, Spark: as `read.parquet`. Feedback: rows that will be ignored go no further; all
-        are read.
+        Promises, State, Spark: as `read.parquet`; with ``appended`` a streaming query on Spark is refused,
+        since Spark lists a file once. Feedback: rows that will be ignored go no further; all are read.
 
         See Also
         --------
@@ -200,7 +204,15 @@ class read:  # noqa: N801  (users write cz.read.parquet)
           4  5  | 9  | +
         """
         return Stream(
-            io.read_csv(path, columns=columns, schema=schema, encoding=encoding, on_bad=on_bad, **events)
+            io.read_csv(
+                path,
+                columns=columns,
+                schema=schema,
+                encoding=encoding,
+                on_bad=on_bad,
+                appended=appended,
+                **events,
+            )
         )
 
     @staticmethod
@@ -211,6 +223,7 @@ class read:  # noqa: N801  (users write cz.read.parquet)
         columns: Sequence[str] | None = None,
         schema: pa.Schema | None = None,
         on_bad: OnBad = "stop",
+        appended: bool = False,
         **events: Unpack[Events],
     ) -> Stream:
         r"""A file of JSON lines, or a folder of them.
@@ -225,6 +238,8 @@ class read:  # noqa: N801  (users write cz.read.parquet)
             The columns with their types; by default they are inferred from the first file.
         on_bad
             What becomes of lines and files that cannot be read, as in `read.csv`.
+        appended
+            Whether the file that was read last may grow at its end, as in `read.csv`.
         **events
             How rows become events: ``time`` and the other options of `caesura.io.Events`.
 
@@ -253,7 +268,9 @@ class read:  # noqa: N801  (users write cz.read.parquet)
           1  2  | 7  | +
           4  5  | 9  | +
         """
-        return Stream(io.read_json(path, columns=columns, schema=schema, on_bad=on_bad, **events))
+        return Stream(
+            io.read_json(path, columns=columns, schema=schema, on_bad=on_bad, appended=appended, **events)
+        )
 
     @staticmethod
     @sampled

@@ -18,22 +18,25 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 
 from caesura.errors import DataError, PlanError, closest
 from caesura.io.ingress.clock import to_ticks
 from caesura.io.places import Place
+from caesura.io.sources.file_parts import lines_of
 from caesura.io.sources.formats import CSV, JSON, PARQUET, Format, encoding_advice, for_columns, looks_like
 from caesura.io.sources.memory import BATCH, in_lane
-from caesura.io.sources.passed import FileState, PassedFiles, displaced
+from caesura.io.sources.passed import BEFORE, FileState, PassedFiles, displaced
 from caesura.io.sources.protocol import Offsets, Reader
 from caesura.io.sources.pruning import Pruning, ValueRange
 from caesura.io.sources.row_groups import Groups, RowGroupRange, unread, wanted_first
 from caesura.plan import Raw
 from caesura.punctuation import INFINITY
 
+BY_LINES = (CSV.name, JSON.name)
+"""Formats whose files may be appended to."""
 BATCH_BYTES = 64 << 20
 """Batches that grow do so up to about this size."""
 
@@ -63,6 +66,7 @@ class FileReader(Reader):
     ) -> None:
         self.path = Place.of(path)
         self._passed = PassedFiles()
+        self._last_part: tuple[Any, Mapping[str, int]] = ((), {})
         self.format = format if schema is None else for_columns(format, schema)
         self._declared = schema is not None and not inferred
         self.batch_size = batch_size
@@ -79,8 +83,11 @@ class FileReader(Reader):
         self.schema = _pruned(schema, columns, str(self.path))
         self.complete = self.path.is_file()
         self.prunes = format.name == "Parquet"
-        names = ",".join(self.schema.names)
-        self.key = f"{format.name}:{self.path.identity}:{names}:{batch_size}"
+        self.key = self._named()
+
+    def _named(self) -> str:
+        """What it is known by."""
+        return f"{self.format.name}:{self.path.identity}:{','.join(self.schema.names)}:{self.batch_size}"
 
     def _first_schema(self, files: list[Place]) -> pa.Schema:
         return self._schema_of(files[0])
@@ -119,7 +126,22 @@ class FileReader(Reader):
         return {0: sum(self._open(file, self.format.rows) for file in self.files())}
 
     def passed(self, offsets: Offsets) -> Mapping[str, int]:
-        return self._passed.up_to(offsets.get(0, 0))
+        offset = offsets.get(0, 0)
+        known = self._passed.up_to(offset)
+        part = self._part_read(offset) if known else {}
+        return {**known, **part, BEFORE: self._passed.before_last(offset)} if part else known
+
+    def _part_read(self, offset: int) -> Mapping[str, int]:
+        """What lets a start tell that the file read last has only grown: it may be told then that it may."""
+        name, state = self._passed.last_up_to(offset)
+        if state is None or self.format.name not in BY_LINES:
+            return {}
+        if self._last_part[0] != (name, state):
+            file = self.path if self.path.is_file() else self.path / name
+            known, now = lines_of(file, state[0]), file.entry()
+            same = now is not None and (now.size, now.changed) == state
+            self._last_part = (name, state), known if same else {}
+        return self._last_part[1]
 
     def displaced(self, passed: Mapping[str, int]) -> str:
         if not passed:
@@ -214,16 +236,13 @@ class FileReader(Reader):
                 yield replace(raw, offset=part.start + at + raw.offset)
             at += batch.num_rows
 
-    def narrowed(self, columns: Sequence[str]) -> FileReader:
+    def narrowed(self, columns: Sequence[str]) -> Self:
         """The same files, of which only these columns are read."""
-        return FileReader(
-            self.path,
-            self.format,
-            schema=self.schema,
-            columns=columns,
-            batch_size=self.batch_size,
-            inferred=not self._declared,
-        )
+        other = copy(self)
+        other.format = for_columns(self.format, self.schema)
+        other.schema = _pruned(self.schema, columns, str(self.path))
+        other.key = other._named()
+        return other
 
     def batched(self, rows: int) -> FileReader:
         """The same files in larger batches, unless a size was asked for."""

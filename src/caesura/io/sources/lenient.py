@@ -95,13 +95,6 @@ class LenientFileReader(FileReader):
             return super()._states()
         return {**super()._states(), **dict.fromkeys(self._set_aside())}
 
-    def narrowed(self, columns: Sequence[str]) -> LenientFileReader:
-        """The same files; what is bad in them stays so."""
-        other = copy(self)
-        strict = super().narrowed(columns)
-        other.schema, other.key = strict.schema, strict.key
-        return other
-
     def latest(self) -> Offsets | None:
         return None
 

@@ -27,6 +27,8 @@ import pyarrow as pa
 from caesura.events.content import column_key
 
 FILES, NAMES, STATES, NEWEST = "files", "names", "states", "newest"
+BEFORE, BYTES, PART = "before", "bytes", "part"
+"""What is known of a log: the states of the files before it, how much was read of it, and a hash of that."""
 ROWS, COLUMN = "rows", "column"
 BLOCK = 1 << 16
 """So many rows of a table in memory are hashed at a time."""
@@ -70,6 +72,16 @@ class PassedFiles:
         states, newest = self._states[count - 1]
         return {FILES: count, NAMES: self._hashes[count - 1], STATES: states, NEWEST: newest}
 
+    def before_last(self, offset: int) -> int:
+        """A hash of the states of these files but the last."""
+        count = bisect_left(self._starts, offset)
+        return self._states[count - 2][0] if count > 1 else 0
+
+    def last_up_to(self, offset: int) -> tuple[str, FileState]:
+        """The last of these files; without a name where there is none."""
+        count = bisect_left(self._starts, offset)
+        return self._files[count - 1] if count else ("", None)
+
 
 class PassedRows:
     """What the first rows of a table in memory hold, column by column, counted on from block to block.
@@ -107,19 +119,23 @@ class PassedRows:
         return _chained(known[whole], column_key(column.slice(whole * BLOCK, rest))) if rest else known[whole]
 
 
-def displaced(passed: Mapping[str, int], there: Mapping[str, FileState]) -> str:
+def displaced(
+    passed: Mapping[str, int], there: Mapping[str, FileState], *, last_may_grow: bool = False
+) -> str:
     """Why the first of some files, in reading order, are others than those that were read, if they are.
 
     What was saved by a version that kept names only says nothing of states.
     """
-    count, names, states = 0, 0, (0, 0)
+    names, states = 0, (0, 0)
     first = list(islice(there.items(), passed.get(FILES, 0)))
-    for name, state in first:
-        count, names = count + 1, _chained(names, name)
-        states = _with_state(states, name, state)
-    if (count, names) != (passed.get(FILES, 0), passed.get(NAMES, 0)):
+    for name, _ in first:
+        names = _chained(names, name)
+    if (len(first), names) != (passed.get(FILES, 0), passed.get(NAMES, 0)):
         return "files were put before those that were read, or some of these are gone"
-    if passed.get(STATES, states[0]) == states[0]:
+    first = first[:-1] if last_may_grow else first
+    for name, state in first:
+        states = _with_state(states, name, state)
+    if passed.get(BEFORE if last_may_grow else STATES, states[0]) == states[0]:
         return ""
     newer = [name for name, state in first if state is not None and state[1] > passed.get(NEWEST, 0)]
     if not newer:
@@ -131,7 +147,7 @@ def displaced(passed: Mapping[str, int], there: Mapping[str, FileState]) -> str:
 
 def names_only(passed: Mapping[str, int]) -> dict[str, int]:
     """What holds also where all files are read once more: which they are, and not what they hold."""
-    return {name: at for name, at in passed.items() if name not in (STATES, NEWEST)}
+    return {name: at for name, at in passed.items() if name not in (STATES, NEWEST, BEFORE, BYTES, PART)}
 
 
 def _it(names: list[str]) -> str:
@@ -144,13 +160,14 @@ def _with_state(before: tuple[int, int], name: str, state: FileState) -> tuple[i
 
 
 def _chained(before: int, name: str) -> int:
-    return _number(before.to_bytes(8, "big") + name.encode())
+    return hash_of(before.to_bytes(8, "big") + name.encode())
 
 
 def small_hash(text: str) -> int:
     """A text, such as the id of a table or topic, as a number that stands among offsets."""
-    return _number(text.encode())
+    return hash_of(text.encode())
 
 
-def _number(data: bytes) -> int:
+def hash_of(data: bytes) -> int:
+    """Bytes as a number that stands among offsets."""
     return int.from_bytes(blake2b(data, digest_size=8).digest(), "big") >> 1

@@ -102,6 +102,8 @@ class Reader(ABC):
     """Whether its columns have few values at any time, as those of a table: state may be kept for each."""
     complete: bool = False
     """Whether no row is ever added to those that are there, as with a single file."""
+    appended: bool = False
+    """Whether what was read may grow at its end, as a log does, and is read on there."""
     spark_form: SparkForm = "memory"
     streaming_remedy: str = "Use run_batch(spark), or write it to files and read those."
     """What to do where a source in memory is read by a streaming query."""

@@ -9,6 +9,7 @@ from typing import Any, Unpack
 import pyarrow as pa
 
 from caesura.errors import PlanError
+from caesura.io.sources.appended import AppendedFileReader, may_be_logs
 from caesura.io.sources.files import CSV, JSON, PARQUET, FileReader, Format
 from caesura.io.sources.formats import UTF8, csv_in
 from caesura.io.sources.lenient import LenientFileReader
@@ -40,19 +41,21 @@ def read_csv(
     encoding: str = UTF8,
     batch_size: int = BATCH,
     on_bad: OnBad = "stop",
+    appended: bool = False,
     **events: Unpack[Events],
 ) -> Source:
     """Reads a CSV file with a header line, or a folder of them; an empty field is null."""
     try:
         format_ = csv_in(encoding)
-        if format_ is not CSV and on_bad != "stop":
+        given = "appended=True" if appended else f"on_bad={on_bad!r}"
+        if format_ is not CSV and (appended or on_bad != "stop"):
             raise PlanError(
-                f"on_bad={on_bad!r} goes by the lines of UTF-8, and these files are in {encoding!r}.",
+                f"{given} goes by the lines of UTF-8, and these files are in {encoding!r}.",
                 remedy="Leave one of the two out, or write the files anew as UTF-8.",
             )
     except PlanError as error:
         raise error.at(events.get("name") or "read", here()) from None
-    return _files(path, format_, columns, schema, batch_size, on_bad, events)
+    return _files(path, format_, columns, schema, batch_size, on_bad, events, appended=appended)
 
 
 def read_json(
@@ -62,10 +65,11 @@ def read_json(
     schema: pa.Schema | None = None,
     batch_size: int = BATCH,
     on_bad: OnBad = "stop",
+    appended: bool = False,
     **events: Unpack[Events],
 ) -> Source:
     """Reads a file of JSON lines, or a folder of them."""
-    return _files(path, JSON, columns, schema, batch_size, on_bad, events)
+    return _files(path, JSON, columns, schema, batch_size, on_bad, events, appended=appended)
 
 
 def _files(
@@ -76,8 +80,19 @@ def _files(
     batch_size: int,
     on_bad: OnBad,
     events: Events,
+    *,
+    appended: bool = False,
 ) -> Source:
     refuse_wrong(events)
+    if not isinstance(appended, bool):
+        raise PlanError(f"appended={appended!r} tells a source nothing.", remedy="Give true or false.").at(
+            events.get("name") or "read", here()
+        )
+    if appended and on_bad != "stop":
+        raise PlanError(
+            f"appended=True reads whole lines as they come, and on_bad={on_bad!r} looks through whole files.",
+            remedy="Leave one of the two out.",
+        ).at(events.get("name") or "read", here())
     if columns is not None:
         policy = events.get("punctuate")
         time = events["time"] if isinstance(events["time"], str) else None
@@ -87,8 +102,10 @@ def _files(
     given: dict[str, Any] = {"schema": schema, "columns": columns, "batch_size": batch_size}
 
     def reader() -> FileReader:
+        if appended:
+            return AppendedFileReader(path, format_, **given)
         if on_bad == "stop":
-            return FileReader(path, format_, **given)
+            return may_be_logs(FileReader(path, format_, **given))
         return LenientFileReader(path, format_, on_bad=on_bad, **given)
 
     return source_of(reader, events)

@@ -238,7 +238,8 @@ class SourceReader:
         raise StreamError(
             "rows have come behind its end, which promised that nothing follows: all of them would be late.",
             remedy="Start anew without the saved state. What is there as a whole when it is read, as rows in "
-            "memory and a single file, must not grow; give punctuate=cz.at_end(closes=False) if it does.",
+            "memory and a single file, must not grow; give punctuate=cz.at_end(closes=False) if it does, and "
+            "appended=True to a log.",
         ).at(self.node.step, self.node.place)
 
     def _wanted(self) -> list[Pattern]:

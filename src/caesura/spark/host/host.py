@@ -78,7 +78,18 @@ def make_job(
 
 
 def _refuse_mode(source: Source, *, streaming: bool) -> None:
-    """Refuses a DataFrame that Spark would not run so: a batch in a stream, a stream in a batch."""
+    """Refuses a DataFrame that Spark would not run so: a batch in a stream, a stream in a batch.
+
+    Nor does a stream of Spark's read on in a file that has grown.
+    """
+    if streaming and source.reader.appended:
+        raise PlanError(
+            f"'{source.step}' is read with appended=True, and Spark reads a file once: what is appended to "
+            "one that was read would be left out.",
+            remedy="Have new rows written to new files; or run it in this process: query(checkpoint=...).",
+            step=source.step,
+            place=source.place,
+        )
     if source.reader.spark_form != "frame" or framed(source.reader).streaming == streaming:
         return
     if streaming:
