@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 from memory_broker import Entry, MemoryBroker
+from pyiceberg.catalog import load_catalog
 
 import caesura as cz
 from caesura import Stream
@@ -234,6 +235,25 @@ class OneLog(Logs):
         return {name: fate for name, fate in super().fates.items() if name not in left}
 
 
+class Debezium(Files):
+    """A folder of changes as Debezium tells them, each of a row of its own."""
+
+    def __init__(self, folder: Path, draw: Random) -> None:
+        super().__init__("json", folder, draw)
+
+    def write(self, name: str) -> None:
+        rows = [{"id": row, "v": 7} for row in self.written[name]]
+        told = [{"op": "c", "before": None, "after": row, "source": {"ts_ms": 5, "lsn": 1}} for row in rows]
+        path = self.path(name)
+        path.write_text("".join(json.dumps(change) + "\n" for change in told))
+        os.utime(path, (time := next(self.times), time))
+
+    def stream(self) -> Stream:
+        schema = pa.schema([("id", pa.int64()), ("v", pa.int64())])
+        made: Stream = cz.read.debezium(self.folder, key="id", schema=schema, name="rows")
+        return made
+
+
 class OneFile(Files):
     """A single file, which is all there when it is read."""
 
@@ -351,6 +371,40 @@ class Delta(World):
         self.put()
 
 
+class Iceberg(Delta):
+    """An Iceberg table, a snapshot per part."""
+
+    @property
+    def catalog(self) -> Any:
+        self.folder.mkdir(exist_ok=True)
+        return load_catalog(**self.about)
+
+    @property
+    def about(self) -> dict[str, str]:
+        file, data = f"sqlite:///{self.folder}/log.db", f"file://{self.folder}/data"
+        return {"name": "lake", "type": "sql", "uri": file, "warehouse": data}
+
+    def put(self) -> None:
+        catalog = self.catalog
+        catalog.create_namespace_if_not_exists("db")
+        table = catalog.create_table_if_not_exists("db.rows", SCHEMA)
+        for rows in self.parts[len(table.snapshots()) :]:
+            table.append(pa.table({"t": [5] * len(rows), "id": rows}, SCHEMA))
+
+    def stream(self) -> Stream:
+        made: Stream = cz.read.iceberg("db.rows", catalog=self.about, time="t", until="latest", name="rows")
+        return made
+
+    def anew(self, more: int) -> None:
+        self.catalog.drop_table("db.rows")
+        self.parts = [self.fresh() for _ in range(max(1, len(self.parts) + more))]
+        self.put()
+
+    @property
+    def fates(self) -> dict[str, Fate]:
+        return {**super().fates, "vanished": lambda: self.catalog.drop_table("db.rows")}
+
+
 class Memory(World):
     """Rows in memory: all there when they are read."""
 
@@ -391,7 +445,9 @@ KINDS: dict[str, Callable[[Path, Random], World]] = {
     **{f"{form} logs": lambda f, d, form=form: Logs(form, f, d) for form in ("csv", "json")},
     **{f"one {form} log": lambda f, d, form=form: OneLog(form, f, d) for form in ("csv", "json")},
     "topic": Topic,
+    "debezium": Debezium,
     "delta": Delta,
+    "iceberg": Iceberg,
     "rows": lambda f, d: Memory("rows", f, d),
     "arrow": lambda f, d: Memory("arrow", f, d),
 }
