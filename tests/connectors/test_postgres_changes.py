@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 import caesura as cz
-from caesura import DataError, PlanError
+from caesura import DataError, PlanError, StreamError
 from caesura.runtime.sinks.memory import MemorySink
 
 NAMES = (f"t{n}" for n in count())
@@ -173,6 +173,15 @@ def test_a_slot_that_is_gone_or_was_read_by_another_is_no_silent_loss(postgres, 
     table.run(f"SELECT pg_drop_replication_slot('{table.name}')")
     with pytest.raises(DataError, match="is not there any more"):
         table.mirror(tmp_path / "a")
+
+
+def test_a_table_that_was_made_anew_is_no_silent_loss(postgres, tmp_path):
+    table = Table(postgres, "id int PRIMARY KEY")
+    table.run("INSERT INTO {} VALUES (1)")
+    assert table.mirror(tmp_path) == [(1,)]
+    table.run("DROP TABLE {}", "CREATE TABLE {} (id int PRIMARY KEY)", "INSERT INTO {} VALUES (2)")
+    with pytest.raises(StreamError, match="was deleted and made anew since it was read"):
+        table.mirror(tmp_path)
 
 
 def test_a_view_of_two_tables_equals_its_select_with_the_pipeline_killed_five_times(postgres, tmp_path):

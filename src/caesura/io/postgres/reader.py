@@ -6,7 +6,7 @@ One lane; its offset is a position of the server's log, behind the last transact
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from typing import Literal
 
@@ -19,6 +19,7 @@ from caesura.io.postgres.log import ServerLog
 from caesura.io.postgres.messages import NOT_SENT, ChangedTable, Message, RowChange, Text
 from caesura.io.postgres.server import PostgresServer
 from caesura.io.sinks.packages import package
+from caesura.io.sources.passed import small_hash
 from caesura.io.sources.protocol import Offsets, Reader
 from caesura.plan import NOTHING_NOW, Raw, SourceBatch
 
@@ -26,6 +27,8 @@ Until = Literal["latest"]
 OP, ORDER, TIME = "_op", "_position", "_committed"
 PUT, DELETE = "put", "delete"
 OWN = pa.schema([(OP, pa.string()), (ORDER, pa.int64()), (TIME, pa.timestamp("us", "UTC"))])
+TABLE = "table"
+"""Under which it stands among the offsets which table was read."""
 ROWS = 50_000
 """How many changes are given at a time, if they are there; transactions stay whole."""
 QUIET_BYTES = 1 << 24
@@ -37,6 +40,7 @@ class PostgresReader(Reader):
     """Reads a table and its changes through a slot, and waits for more; or, with ``until``, ends."""
 
     poll_seconds = WAIT_SECONDS
+    put_back = "Start with a new checkpoint, a new sink and a new slot, which begin with the table as it is."
     streaming_remedy = (
         "A table of Postgres is followed in one process: stream.query(checkpoint=...). On Spark, "
         "read its changes from Kafka: cz.read.debezium(...)."
@@ -54,6 +58,7 @@ class PostgresReader(Reader):
     ) -> None:
         self.server, self.table, self.columns = server, table, tuple(columns)
         self.slot, self.publication, self.until = slot, publication, until
+        self._identity = small_hash(server.identity(table))
         self._safe = 0
         self._describe_columns()
 
@@ -79,6 +84,13 @@ class PostgresReader(Reader):
 
     def cannot_replay(self) -> str:
         return "the log of a database is read once"
+
+    def passed(self, offsets: Offsets) -> Mapping[str, int]:
+        return {TABLE: self._identity}
+
+    def displaced(self, passed: Mapping[str, int]) -> str:
+        same = passed.get(TABLE) in (None, self._identity)
+        return "" if same else f"{self.describe()} was deleted and made anew since it was read"
 
     def saved(self, offsets: Offsets) -> None:
         """The server may forget what lies before."""

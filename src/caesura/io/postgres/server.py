@@ -27,6 +27,8 @@ KEY = """
 SELECT a.attname FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY(i.indkey)
 WHERE i.indrelid = to_regclass(%s) AND i.indisprimary ORDER BY array_position(i.indkey, a.attnum)"""
 NAME = "SELECT n.nspname || '.' || c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+IDENTITY = """
+SELECT oid || '.' || to_regclass(%s)::oid FROM pg_database WHERE datname = current_database()"""
 PUBLISHED = "SELECT 1 FROM pg_publication_tables WHERE pubname = %s AND schemaname || '.' || tablename = %s"
 SLOT = "SELECT confirmed_flush_lsn - '0/0'::pg_lsn, plugin FROM pg_replication_slots WHERE slot_name = %s"
 
@@ -90,6 +92,11 @@ class PostgresServer:
             columns = connection.execute(COLUMNS, [name]).fetchall()
             key = connection.execute(KEY, [name]).fetchall()
         return found[0], tuple(TableColumn(*each) for each in columns), tuple(each for (each,) in key)
+
+    def identity(self, name: str) -> str:
+        """The same text for the same table; another for one that was made anew under its name."""
+        with self.connected() as connection:
+            return str(connection.execute(IDENTITY, [name]).fetchone()[0])
 
     def current(self) -> int:
         """Where the log ends now."""
