@@ -79,6 +79,12 @@ class Impute(Node):
             raise PlanError(f"a budget of {what} fills nothing.", remedy="Give 1 or more, or none.")
         if self.per not in ("item", "epoch"):
             raise PlanError(f"a budget per {self.per!r} is none.", remedy="Write 'item' or 'epoch'.")
+        if self.per != "item" and self.budget is None:
+            raise PlanError(
+                f"per='{self.per}' says what brings a budget, and there is none.",
+                remedy="Give one, like budget=100 or budget='20ms', or leave per= out: all rows are filled "
+                "then.",
+            )
         if not self.inputs[0].properties.insert_only:
             raise PlanError(
                 "impute works on rows that stay; this stream corrects its rows.",

@@ -10,8 +10,10 @@ Each moves [LE, RE) by a rule of its own; an event whose lifetime becomes empty 
      start_at(8)        [10, 20) -> [16, 20)     the start rounded up to a multiple of 8
      points_at_end()    [10, 20) -> [20, 21)
 
-Times stop at the ends of time: an end that would lie beyond infinity is infinity, a start that would
-is the last one that there is, so that no event is lost for being moved too far.
+A row that an `exact` step, which is one that a user has written, would move out of time stops the query:
+its end would be told as never, or its start as one that it has not. Where a plan moves rows for reasons of
+its own, times stop at the ends of time, so that no event is lost. What never ends stays so, and an amount of
+infinity means that.
 
 Law: none of them remembers anything; a retract moves as its event did.
 """
@@ -27,9 +29,12 @@ import numpy as np
 import pyarrow as pa
 
 from caesura.errors import PlanError
+from caesura.events.draw import shown_time
 from caesura.events.item import Item
 from caesura.events.page import NO_NEW_END, Page, take_rows
-from caesura.kernels.hashing import I64
+from caesura.expr import RowError
+from caesura.expr.faults import shown as shown_row
+from caesura.kernels.hashing import I64, Mask
 from caesura.kernels.ticks import FIRST, LAST, later, lengthened, rounded_up, started
 from caesura.plan import FeedbackRule, Node, Operator, Properties, definite, row_rule, shown
 from caesura.plan.lifetimes import Lifetimes, Moved, Stepped
@@ -50,10 +55,16 @@ class Lifetime(Node):
     amount: int = 0
     per: int = 1
     """The denominator of `scale`."""
+    exact: bool = False
+    """Whether a row that would be moved out of time stops the query."""
 
     row_wise = True
     moves_time = True
     punctuated_by: ClassVar[PunctuatedBy] = "rule"
+
+    def counts(self, name: str) -> bool:
+        """What is refused changes nothing of what comes out."""
+        return name != "exact" and super().counts(name)
 
     @property
     def kind(self) -> str:  # type: ignore[override]
@@ -68,7 +79,12 @@ class Lifetime(Node):
     @property
     def results_endless(self) -> bool:
         """Whether no event ends behind it, whatever ends it had, for contracts."""
-        return self.rule == "forever" or (self.rule == "set_duration" and self.amount >= INFINITY)
+        return self.rule == "forever" or self.unending
+
+    @property
+    def unending(self) -> bool:
+        """Whether it gives rows an infinite length, so that none of them ends."""
+        return self.rule in ("set_duration", "extend") and self.amount >= INFINITY
 
     def output_schema(self) -> pa.Schema:
         if self.rule == "start_at" and self.amount <= 0:
@@ -102,7 +118,7 @@ class Lifetime(Node):
             case "points_at_end":
                 return known.but(aligned=True, points=True, max_duration=1)
             case "extend":
-                grown = None if longest is None else max(0, longest + self.amount)
+                grown = None if longest is None or self.unending else max(0, longest + self.amount)
                 return known.but(points=False, max_duration=grown)
             case "scale":
                 grown = None if longest is None else -(-longest * self.amount // self.per)
@@ -112,7 +128,7 @@ class Lifetime(Node):
         return known
 
     def _never_ends(self, known: Properties) -> bool:
-        if self.rule == "forever" or (self.rule == "set_duration" and self.amount >= INFINITY):
+        if self.results_endless:
             return True
         return known.endless and self.rule in ("shift", "start_at")
 
@@ -145,11 +161,11 @@ class Lifetime(Node):
                 points = self.inputs[0].properties.points
                 return starts, starts + 1 if points else np.maximum(later(re, self.amount), starts + 1)
             case "set_duration":
-                return le, later(le, self.amount)
+                return le, np.full(len(le), INFINITY) if self.unending else later(le, self.amount)
             case "forever":
                 return le, np.full(len(le), INFINITY)
             case "extend":
-                return le, later(re, self.amount)
+                return le, np.full(len(le), INFINITY) if self.unending else later(re, self.amount)
             case "scale":
                 return le, lengthened(le, re, self.amount, self.per)
             case "start_at":
@@ -159,10 +175,42 @@ class Lifetime(Node):
             case "points_at_end":
                 return re, later(re, 1)
 
+    def refuse_lost(self, page: Page, le: I64, re: I64, new_re: I64) -> None:
+        """Stops at the first row whose times the step would move out of time."""
+        lost = self._lost(le, re, new_re)
+        if not lost.any():
+            return
+        rows = np.flatnonzero(lost)
+        row = int(rows[0])
+        what = f"{self.rule}({self.describe()})"
+        start, end = shown_time(int(le[row]), self.time), shown_time(int(re[row]), self.time)
+        held = f"; the row is ({shown_row(page.payload, row)})" if page.payload.num_columns else ""
+        raise RowError(
+            f"{what} would move [{start}, {end}) beyond the times that there are{held}.",
+            remedy="Give a shorter amount; or leave such rows out before it, with where on cz.start() or "
+            "cz.end(). Where rows are not to end, write forever().",
+        ).of(rows, [f"{what} would move it beyond the times that there are"] * len(rows))
+
+    def _lost(self, le: I64, re: I64, new_re: I64) -> Mask:
+        """Which rows would get a start or an end that there is not."""
+        lost = np.zeros(len(le), np.bool_)
+        if self.rule == "shift" and self.amount:
+            far = later(le, self.amount)
+            lost = (far < FIRST) | (far > LAST)
+        elif self.rule == "start_at":
+            lost = (re == INFINITY) & (rounded_up(le, self.amount) > LAST)
+        ends = self.rule in ("shift", "set_duration", "extend", "scale", "points_at_end")
+        if ends and not self.unending:
+            had = self.rule == "set_duration" or re != INFINITY
+            lost = lost | ((new_re == INFINITY) & had)
+        return lost
+
     @property
     def moves(self) -> Lifetimes:
         """How output lifetimes come from input ones, for feedback."""
         by = self.amount
+        if self.unending:
+            return Moved(("LE", 0), None)
         match self.rule:
             case "shift":
                 return Moved(("LE", by), ("RE", by))
@@ -211,12 +259,17 @@ class Mover(Operator):
         if page.re_new is None:
             forever = self._node.rule == "forever"  # whatever ends points have, if somebody asks
             le, re = self._node.move(page.le, page.le if forever else page.re)
+            if self._node.exact and not forever:
+                self._node.refuse_lost(page, page.le, page.re, re)
             moved = Page(le, re, page.payload, tags=page.tags)
             return [moved if forever else moved.filter(le < re)]
         le, re = self._node.move(page.le, page.re)
         assert page.retracts is not None
         ends = np.where(page.retracts, page.re_new, page.re)
         new_le, new_re = self._node.move(page.le, ends)
+        if self._node.exact:
+            self._node.refuse_lost(page, page.le, page.re, re)
+            self._node.refuse_lost(page, page.le, ends, new_re)
         new_re = np.where(page.retracts & (page.re_new <= page.le), new_le, new_re)
         return [_changes(page, le, re, new_le, new_re)]
 

@@ -21,7 +21,7 @@ class LifetimeSteps(Planned):
 
     def _lifetime(self, rule: Rule, amount: Duration = 0, per: int = 1) -> Stream:
         size = self._ticks(amount, f"amount of {rule}", rule)
-        return self._then(Lifetime(inputs=(self.node,), rule=rule, amount=size, per=per))
+        return self._then(Lifetime(inputs=(self.node,), rule=rule, amount=size, per=per, exact=True))
 
     def shift(self, by: Duration) -> Stream:
         """Moves lifetimes, and punctuation with them.
@@ -29,7 +29,8 @@ class LifetimeSteps(Planned):
         Parameters
         ----------
         by
-            How far, later; below zero for earlier: ``"5m"``, ``-3`` ticks.
+            How far, later; below zero for earlier: ``"5m"``, ``-3`` ticks. A row that would leave the times
+            that there are stops the query, here and in the other steps on lifetimes.
 
         Returns
         -------

@@ -18,6 +18,11 @@ def _later(t: int, by: int) -> int:
     return INFINITY if t == INFINITY else min(INFINITY, t + by)
 
 
+def _longer(t: int, by: int) -> int:
+    """An end that lies an infinite length away is none, wherever it is counted from."""
+    return INFINITY if by >= INFINITY else _later(t, by)
+
+
 def _start(t: int) -> int:
     """Starts stop a tick before the last end."""
     return max(MIN_TIME + 1, min(INFINITY - 2, t))
@@ -35,7 +40,7 @@ def shift(rows: Rows, by: int) -> Rows:
 
 def set_duration(rows: Rows, duration: int) -> Rows:
     """Every row lives this long."""
-    return [(le, _later(le, duration), p) for le, _, p in rows]
+    return [(le, _longer(le, duration), p) for le, _, p in rows]
 
 
 def forever(rows: Rows) -> Rows:
@@ -45,7 +50,7 @@ def forever(rows: Rows) -> Rows:
 
 def extend(rows: Rows, by: int) -> Rows:
     """The end moves; a row with no time left vanishes."""
-    return _living([(le, _later(re, by), p) for le, re, p in rows])
+    return _living([(le, _longer(re, by), p) for le, re, p in rows])
 
 
 def scale(rows: Rows, num: int, den: int = 1) -> Rows:
