@@ -162,7 +162,7 @@ def sliding_modules(report: Report, events: int) -> None:
     count = min(20_000, max(4_000, events // 200))
     source, (page,) = points(count, 1)
     small = [page.slice(i, 2_000) for i in range(0, count, 2_000)]
-    windows = cz.Stream(source).hopping("10ms", every=SECOND // 100_000)
+    windows = cz.Stream(source).hopping("10ms", every="10us")
     speed = {}
     for name, use in (("recompute", mean("v")), ("incremental", Mean("v"))):
         node = windows.agg(x=use).node
