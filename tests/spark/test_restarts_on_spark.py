@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from caesura.errors import PlanError, StreamError
 from caesura.io.places import Place
 from caesura.spark.errors import asking_spark
 from caesura.spark.host.moved import follow_move
+from caesura.spark.host.read_files import take_times
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 EPOCH, START = datetime(1970, 1, 1), datetime(2024, 3, 10)
@@ -113,10 +115,10 @@ def test_a_dataframe_of_changes_goes_on_rightly_or_is_refused_by_name(spark: Any
 def test_a_query_goes_on_elsewhere_and_under_other_settings(spark: Any, tmp_path: Path) -> None:
     given, checkpoint, moved = (tmp_path / name for name in ("in", "checkpoint", "moved"))
 
-    def run(place: Path, minutes: int = 10) -> None:
+    def run(place: Path, minutes: int = 10, **more: Any) -> None:
         rows = cz.read.parquet(str(given), time="ts", punctuate=cz.delay("1m"))
         options = {"checkpoint": place, "sink": tmp_path / "out", "output": "final", "trigger": "available"}
-        counted(rows, minutes).start(spark, **options).wait()
+        counted(rows, minutes).start(spark, **options, **more).wait()
 
     put(given, 0, 45)
     with settings(spark, HARMLESS):
@@ -127,10 +129,26 @@ def test_a_query_goes_on_elsewhere_and_under_other_settings(spark: Any, tmp_path
     with pytest.raises(StreamError, match="belongs to another plan"):
         run(checkpoint, 20)
     shutil.move(checkpoint, moved)
+    os.utime(given / "0.parquet", (1, 1))
+    with pytest.raises(StreamError, match=r"'0\.parquet' was written anew after it was read"):
+        run(moved)
+    assert take_times(Place.of(moved)) == 1
     run(moved)
-    rows = pq.read_table(tmp_path / "out" / "out").to_pylist()
+    assert held(tmp_path / "out" / "out") == expected(90)
+    pq.write_table(pq.read_table(given / "0.parquet").slice(0, 44), given / "0.parquet")  # but for minute 44
+    with pytest.raises(StreamError, match=r"written anew(.|\n)*on_change='rebuild'"):
+        run(moved)
+    run(moved, on_change="rebuild", final_rows="new_generation")
+    wanted = [(le, k, n - (le == micros(40) and k == 44 % 7)) for le, k, n in expected(90)]
+    [made] = (tmp_path / "out").glob("*2*")
+    assert held(made) == [row for row in wanted if row[2]]
+    run(moved)
+
+
+def held(folder: Path) -> Rows:
+    rows = pq.read_table(folder).to_pylist()
     starts = [int((row["LE"].replace(tzinfo=None) - EPOCH) / timedelta(microseconds=1)) for row in rows]
-    assert sorted((le, row["k"], row["n"]) for le, row in zip(starts, rows, strict=True)) == expected(90)
+    return sorted((le, row["k"], row["n"]) for le, row in zip(starts, rows, strict=True))
 
 
 def test_what_spark_would_refuse_in_its_own_words_is_refused_in_ours(spark: Any, tmp_path: Path) -> None:

@@ -87,7 +87,8 @@ class OnSpark(Planned):
         on_change
             Where the checkpoint is of another plan: ``"refuse"``; ``"continue"``, state that fits is kept
             and the new plan holds from the next epoch on; or ``"rebuild"``, the sources are read again as
-            far as they were, and the output is corrected to what the new plan would have given.
+            far as they were, and the output is corrected to what the new plan would have given. The same
+            plan is rebuilt where a file that was read has been written anew, which is refused otherwise.
         final_rows
             Where a rebuild would touch rows that were final: ``"refuse"`` lists them, ``"keep"`` leaves
             them, ``"new_generation"`` begins the whole output anew beside the old.

@@ -140,9 +140,18 @@ def displaced(
     newer = [name for name, state in first if state is not None and state[1] > passed.get(NEWEST, 0)]
     if not newer:
         return "a file that was read was written anew, or has another size"
-    shown = ", ".join(f"'{name}'" for name in newer[:SHOWN])
-    more = f" and {len(newer) - SHOWN} more" if len(newer) > SHOWN else ""
-    return f"{shown}{more} {'was' if len(newer) == 1 else 'were'} written anew after {_it(newer)} read"
+    return written_anew(newer)
+
+
+def written_anew(names: list[str]) -> str:
+    """What is said of files that are others than when they were read.
+
+    >>> written_anew(["a.csv", "b.csv", "c.csv", "d.csv"])
+    "'a.csv', 'b.csv', 'c.csv' and 1 more were written anew after they were read"
+    """
+    shown = ", ".join(f"'{name}'" for name in names[:SHOWN])
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f"{shown}{more} {'was' if len(names) == 1 else 'were'} written anew after {_it(names)} read"
 
 
 def names_only(passed: Mapping[str, int]) -> dict[str, int]:

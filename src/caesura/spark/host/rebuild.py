@@ -53,6 +53,7 @@ from caesura.spark.host.entered_epochs import (
 )
 from caesura.spark.host.feedback import CheckpointFeedback
 from caesura.spark.host.part import SparkPart, folder_of, remove_folder
+from caesura.spark.host.read_files import source_logs, with_times_of_now
 from caesura.spark.host.source_log import files_between, last_batch, last_offsets
 from caesura.spark.host.stepping import OffsetWriter
 from caesura.spark.loop_log.log import LoopLog
@@ -138,8 +139,8 @@ def begin_rebuild(
         return begun
     places = _places(then, now, change, job)
     for place, was in enumerate(places):
-        for log in () if was is None else (part.folder / "sources" / str(was)).files():
-            (folder / "sources" / str(place) / log.name).put(log.read_bytes())
+        for log in () if was is None else source_logs(part.folder, str(was)):
+            (folder / "sources" / str(place) / log.name).put(with_times_of_now(log)[0])
     end = _placed(SparkOffsets.of(part.folder, epoch).sources, places)
     check_first_read(folder, end, job)
     entered = _entered(part, epoch) if then.get(ENTERED) else []

@@ -55,6 +55,7 @@ from caesura.spark.host.listening import RUNNING
 from caesura.spark.host.moved import follow_move
 from caesura.spark.host.observing import observed, told_by_name
 from caesura.spark.host.part import SparkPart
+from caesura.spark.host.read_files import check_unchanged
 from caesura.spark.host.replay import read_again_on_spark
 from caesura.spark.host.shape import shape_of_job
 from caesura.spark.host.source_log import check_logs, last_commit, last_offsets
@@ -905,6 +906,8 @@ def start(
     try:
         refuse_unknown(place, last_offsets(place))
         check_logs(part.folder)
+        if on_change != "rebuild":
+            check_unchanged(part, job)
         follow_move(part.folder)
         secret = secret_of_checkpoint(place)
         job, part = go_on(part, job, nodes, target, partitions, on_change, cut, final_rows)

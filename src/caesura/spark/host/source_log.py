@@ -8,9 +8,20 @@ from __future__ import annotations
 
 import json
 import re
+from typing import NamedTuple
+from urllib.parse import unquote
 
-from caesura.errors import DataError, StreamError
+from caesura.errors import CaesuraError, DataError, StreamError
 from caesura.io.places import Place
+
+
+class LoggedFile(NamedTuple):
+    """A file, as Spark's log of a source has it."""
+
+    batch: int
+    path: str
+    changed: int
+    """When it was last written, in milliseconds, as it was when Spark listed it."""
 
 
 def offsets_of(checkpoint: Place, epoch: int) -> list[str]:
@@ -25,13 +36,18 @@ def files_of(checkpoint: Place, source: int, batch: int) -> list[str]:
 
 
 def files_between(checkpoint: Place, source: int, first: int, last: int) -> list[tuple[int, str]]:
-    """The files of some batches of a source, each with its batch, from Spark's own log.
+    """The files of some batches of a source, each with its batch, from Spark's own log."""
+    return [(file.batch, file.path) for file in logged_between(checkpoint, source, first, last)]
+
+
+def logged_between(checkpoint: Place, source: int, first: int, last: int) -> list[LoggedFile]:
+    """All that Spark's own log says of the files of some batches of a source.
 
     A batch has a file of its own, or stands in one that Spark has made of all batches up to a later one.
     """
     there = {file.name: file for file in (checkpoint / "sources" / str(source)).files()}
     compact = sorted(int(name.removesuffix(".compact")) for name in there if name.endswith(".compact"))
-    found: list[tuple[int, str]] = []
+    found: list[LoggedFile] = []
     batch = first
     while batch <= last:
         whole = next((number for number in compact if number >= batch), None)
@@ -42,17 +58,30 @@ def files_between(checkpoint: Place, source: int, first: int, last: int) -> list
                 remedy="Start with a new checkpoint and a new folder.",
             )
         end = batch if str(batch) in there or whole is None else min(whole, last)
-        found += [entry for entry in _entries(file) if batch <= entry[0] <= end]
+        found += [entry for entry in _entries(file) if batch <= entry.batch <= end]
         batch = end + 1
     return found
 
 
-def _entries(file: Place) -> list[tuple[int, str]]:
+def _entries(file: Place) -> list[LoggedFile]:
     try:
         entries = [json.loads(line) for line in file.read_text().splitlines()[1:] if line]
-        return [(int(entry["batchId"]), str(entry["path"])) for entry in entries]
+        return [LoggedFile(int(e["batchId"]), path_of(str(e["path"])), int(e["timestamp"])) for e in entries]
     except (ValueError, KeyError, TypeError):
         raise _damaged(file, PUT_BACK) from None
+
+
+def path_of(logged: str) -> str:
+    """A path as `Place` reads it: Spark's log has it with escapes, which a URI of a store does without."""
+    return logged if logged.startswith("file:") else unquote(logged)
+
+
+def reached(path: str) -> Place | None:
+    """A file that Spark's log names; None of one in a store that only Spark knows."""
+    try:
+        return Place.of(path)
+    except CaesuraError:
+        return None
 
 
 def check_logs(checkpoint: Place) -> None:
@@ -124,7 +153,8 @@ def last_batch(entry: str) -> int | None:
 
 def _check(paths: list[str], epoch: int) -> None:
     for path in paths:
-        if not (file := Place.of(path)).exists():
+        file = reached(path)
+        if file is not None and not file.exists():
             raise StreamError(
                 f"the file '{file}', which belongs to epoch {epoch}, is gone.",
                 remedy="Put it back and start again with the same checkpoint; or start with a new checkpoint "

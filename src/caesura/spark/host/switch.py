@@ -40,6 +40,7 @@ from caesura.spark.host.checkpoint import (
 )
 from caesura.spark.host.clock_source import CLOCK
 from caesura.spark.host.part import SparkPart, folder_of, of_ours
+from caesura.spark.host.read_files import changed_files
 from caesura.spark.host.rebuild import begin_rebuild, first_read, refuse_on_spark
 from caesura.spark.host.source_log import last_offsets, offsets_of
 from caesura.spark.loop_log.log import LoopLog
@@ -61,11 +62,12 @@ def go_on(
     part.enter(sink)
     place, steps = part.checkpoint, prune(nodes)
     then, now = read_plan(place), plan_now(job.stages, job.buckets, partitions, steps)
-    spread = on_change == "rebuild" and then is not None and then["partitions"] != partitions
+    rebuilds = on_change == "rebuild"
     columns = "" if then is None else given_output(then).other_columns(steps, sink)
-    exact = sink.claims or on_change == "rebuild"
+    exact = sink.claims or rebuilds
     other = then is not None and exact and answers_differ(then, now)
-    if then is not None and (spread or columns or other or differs(then, now)):
+    others = bool(columns) or other or (then is not None and differs(then, now))
+    if then is not None and (others or (rebuilds and _must_read_anew(then, part, partitions))):
         change = changed(then, now)
         change.refuse(on_change)
         _refuse_unknown(then, place)
@@ -87,6 +89,11 @@ def go_on(
         part.sweep()
     known = {} if part.becomes is None else first_read(part, job)
     return replace(job, first_read=known, replayed=part.replayed), part
+
+
+def _must_read_anew(then: SavedPlan, part: SparkPart, partitions: int) -> bool:
+    """Whether the same plan has to read its sources again: other buckets, or a file that was written anew."""
+    return bool(then["partitions"] != partitions) or any(changed_files(part.folder))
 
 
 def _count_names(checkpoint: Place) -> None:
