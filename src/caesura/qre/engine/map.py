@@ -34,6 +34,8 @@ from caesura.qre.language.types import to_arrow
 from caesura.qre.language.whole_numbers import no_value
 
 SHALLOW_SYNCS = 16
+MIN_KEYS_TO_COMPACT = 1024
+"""Fewer keys at rest stay where they are until a checkpoint: they may come again."""
 ZERO: I64 = np.zeros(1, np.int64)
 NO_ROWS: Mask = np.zeros(1, np.bool_)
 
@@ -386,10 +388,10 @@ class MapStage(PatternStage):
     def _with_keys(self, out: tuple[Array, ...]) -> tuple[Array, ...]:
         return (*out, self.key_store.take(out[2] - 1))
 
-    def _drop_shared(self) -> None:
-        """Gives back the rows of keys that are in the shared state, once they are the most."""
+    def _drop_shared(self, *, least: int = MIN_KEYS_TO_COMPACT) -> None:
+        """Gives back the rows of keys that are in the shared state, once they are the most of so many."""
         count = self.keys.count
-        if count < 1024:
+        if count < least:
             return
         open_ = np.flatnonzero(self.ri[1 : count + 1, 0] != SHARED)
         if 2 * len(open_) > count:
@@ -412,6 +414,8 @@ class MapStage(PatternStage):
         return Maps(rows, starts, keys, values, void)
 
     def save(self) -> bytes:
+        """What is saved has no keys that hold nothing; between checkpoints a few of them may stay."""
+        self._drop_shared(least=1)
         state = MapState(
             **self._registers(self._used),
             rows=self.rows,

@@ -17,7 +17,7 @@ from caesura.qre.compiler.automaton import automaton
 from caesura.qre.compiler.deferral import MapBuilder, has_maps
 from caesura.qre.engine.deferred import Child, DeferredMaps, ItemPage, MapEvents
 from caesura.qre.engine.key_lists import KeyLists
-from caesura.qre.engine.map import MapStage
+from caesura.qre.engine.map import MIN_KEYS_TO_COMPACT, MapStage
 from caesura.qre.engine.map_columns import Maps
 from caesura.qre.engine.pattern import CHUNK, NO_FLOATS, NO_LOG, Array
 from caesura.qre.engine.program import GroupedProgram
@@ -30,7 +30,6 @@ from caesura.qre.language.query import MapCollect, Query
 from caesura.qre.language.whole_numbers import NO_VALUE, whole
 
 GROUP = "group #"
-MIN_KEYS_TO_COMPACT = 1024
 Read = tuple[Array, Array, Array, Array, I64]
 """Of a page's items: letters, which are synchronisation items, columns, and how many constants there are."""
 NO_EVENTS: I64 = np.zeros((0, 4), np.int64)
@@ -273,14 +272,14 @@ class GroupedMap(MapStage):
         for child in self.inner:
             child.clear(2 * groups)
 
-    def _tidy_up(self) -> None:
-        """Gives back the rows of keys that are in the shared state, once they are the most."""
+    def _tidy_up(self, *, least: int = MIN_KEYS_TO_COMPACT) -> None:
+        """Gives back the rows of keys that are in the shared state, once they are the most of so many."""
         if self.inside is not None:
             self.inside.forget(self.ri)
         count = self.keys.count
         open_ = (
             int((self.ri[self.base : self.base + count, 0] != SHARED).sum())
-            if count >= MIN_KEYS_TO_COMPACT
+            if count >= least
             else count
         )
         if 2 * open_ <= count and count:
@@ -328,6 +327,7 @@ class GroupedMap(MapStage):
         self.ri, self.rf = ri, rf
 
     def save(self) -> bytes:
+        self._tidy_up(least=1)
         state = GroupedState(
             **self._registers(len(self.ri)),
             keys=self.key_store.all(),

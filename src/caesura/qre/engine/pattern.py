@@ -299,12 +299,14 @@ class PatternStage(Registers):
 
     def _tidy(self) -> None:
         """Gives back the rows of keys that stand at the start, once they are the most."""
+        if self.keys.count >= max(MIN_KEYS_TO_COMPACT, 2 * self._open):
+            self._drop_resting()
+
+    def _drop_resting(self) -> None:
         count = self.keys.count
-        if count < MIN_KEYS_TO_COMPACT or count < 2 * self._open:
-            return
         open_ = np.flatnonzero(self.ri[:count, 0] != 0)
         self._open = len(open_)
-        if 2 * len(open_) > count:
+        if not count or 2 * len(open_) > count:
             return
         self.keys.keep(open_)
         if self.named is not None:
@@ -336,7 +338,8 @@ class PatternStage(Registers):
         self._take_pattern(PATTERN.read(saved))
 
     def _pattern(self) -> dict[str, Any]:
-        """The fields of `PatternState`."""
+        """The fields of `PatternState`; keys that hold nothing are not among what is saved."""
+        self._drop_resting()
         types = pa.schema([(str(i), t) for i, t in enumerate(self.types)]).serialize().to_pybytes()
         keys = {"keys": self.keys.whole(), "named": None if self.named is None else self.named.all()}
         own = {"rows": self.rows, "sparse": self.sparse, "departures": self.departures, "types": types}
