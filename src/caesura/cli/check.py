@@ -69,7 +69,7 @@ def check(
     verdict = stream.check(output, fix=fix, lifetimes=known)  # type: ignore[arg-type]
     bounds = stream.bounds(rates, lifetimes=lives) if rates and verdict.safe else []
     if as_json:
-        parts = {"findings": verdict.findings, "remedies": verdict.remedies, "notes": verdict.notes}
+        parts = {name: getattr(verdict, name) for name in ("findings", "cautions", "remedies", "notes")}
         texts = {name: [str(one) for one in some] for name, some in parts.items()}
         mended = None if verdict.mended is None else list(verdict.mended.drawn())
         numbers = [{"rows": b.rows, "bytes": b.bytes, "behind": b.behind} for b in bounds]

@@ -104,7 +104,8 @@ def check(
     mended = next((help.plan for help in helps if help.plan is not None), None) if fix else None
     options = {"schemes": schemes, "lifetimes": lifetimes, "bounded_columns": bounded_columns}
     own = None if mended is None else check(mended, **options)  # type: ignore[arg-type]
-    return Verdict(steps, findings, helps, tuple(_notes(steps, bool(findings))), own)
+    notes = tuple(_notes(steps, bool(findings)))
+    return Verdict(steps, findings, helps, notes, tuple(cautions(steps)), own)
 
 
 class UnboundedWarning(UserWarning):
@@ -282,7 +283,6 @@ def _notes(steps: tuple[Step, ...], unsafe: bool) -> Iterable[str]:
             yield step.node.remark
         if step.origin == "ends" and not unsafe:
             yield f"'{name}' is a table: it ends, and its rows stay at most as long as they live."
-    yield from cautions(steps)
     yield from _feedback_notes(steps)
     yield from _final_notes(steps)
     if steps[-1].scheme.kind == "none" and not unsafe:

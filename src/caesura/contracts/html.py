@@ -20,7 +20,8 @@ def rendered(verdict: Verdict) -> str:
     """The verdict for a notebook: one table row per step, what grows in red."""
     head = _badge("safe", GOOD) if verdict.safe else _badge("unsafe", BAD)
     rows = "".join(_row(verdict, step) for step in verdict.steps)
-    parts = [f"<p>{head}</p>", f'<table style="text-align:left"><tbody>{rows}</tbody></table>']
+    parts = [f"<p>{head}</p>", *_listed("Look at this first", list(verdict.cautions))]
+    parts += [f'<table style="text-align:left"><tbody>{rows}</tbody></table>']
     parts += _listed("What grows", [str(f) for f in verdict.findings])
     parts += _listed("Any one of these makes it safe", [str(r) for r in verdict.remedies])
     parts += [f"<p><small>{escape(note)}</small></p>" for note in verdict.notes]

@@ -107,6 +107,8 @@ class Verdict:
     findings: tuple[Finding, ...] = ()
     remedies: tuple[Remedy, ...] = ()
     notes: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
+    """Which steps may well give no row, and why: said in the first line, for bounded state is not all."""
     mended: Verdict | None = None
     """The verdict on the plan with the first remedy that could be applied, where that was asked for."""
 
@@ -140,7 +142,7 @@ class Verdict:
 
     def __str__(self) -> str:
         if self.safe:
-            lines = ["safe: all state goes, and all output comes.", "", *self.drawn()]
+            lines = [*self._headline(), "", *self.drawn()]
         else:
             lines = ["unsafe:", *(f"- {finding}" for finding in self.findings[:MAX_SHOWN])]
             if len(self.findings) > MAX_SHOWN:
@@ -150,7 +152,15 @@ class Verdict:
             if self.mended is not None:
                 text = next(r.text for r in self.remedies if r.plan is not None)
                 lines += ["", f"Mended ({text}):", *self.mended.drawn()]
-        return "\n".join(lines + (["", *self.notes] if self.notes else []))
+        told = [*(() if self.safe else self.cautions), *self.notes]
+        return "\n".join(lines + (["", *told] if told else []))
+
+    def _headline(self) -> Iterator[str]:
+        """What is said of a safe plan first: a reader may stop there."""
+        if not self.cautions:
+            yield "safe: all state goes, and all output comes."
+        for position, caution in enumerate(self.cautions):
+            yield f"{'and' if position else 'safe, but'} {caution[0].lower()}{caution[1:]}"
 
     def drawn(self) -> Iterator[str]:
         """The plan with what each edge promises.

@@ -54,6 +54,14 @@ class Chop(Node):
         longest_possible = self.period if longest is None else min(longest, self.period)
         return inputs[0].but(max_duration=longest_possible, endless=False)
 
+    @property
+    def rounds_starts(self) -> bool:
+        return not self.inputs[0].properties.points
+
+    @property
+    def start_delay(self) -> int | None:
+        return 0 if self.inputs[0].properties.points else None
+
     def carry(self, port: int, pattern: Pattern) -> Pattern | None:
         return None if pattern.time_bound is None else pattern
 

@@ -41,6 +41,15 @@ class Clip(Join):
     kind = "clip"
     punctuated_by: ClassVar[PunctuatedBy] = "rows"
 
+    @property
+    def caution(self) -> str:
+        """What meets no start stays as it is."""
+        return ""
+
+    @property
+    def start_delay(self) -> int:
+        return 0
+
     def derive(self, *inputs: Properties) -> Properties:
         return Properties(points=inputs[0].points, max_duration=inputs[0].max_duration)
 

@@ -127,10 +127,33 @@ class Lifetime(Node):
                 return known.but(points=False)
         return known
 
+    @property
+    def rounds_starts(self) -> bool:
+        return self.rule == "start_at"
+
+    @property
+    def start_delay(self) -> int | None:
+        match self.rule:
+            case "shift":
+                return self.amount
+            case "points_at_end":
+                return 1 if self.inputs[0].properties.points else None
+        return 0 if self.rule != "start_at" else None
+
     def _never_ends(self, known: Properties) -> bool:
         if self.results_endless:
             return True
         return known.endless and self.rule in ("shift", "start_at")
+
+    @property
+    def caution(self) -> str:
+        """What is shortened by more than it lives is gone."""
+        known = self.inputs[0].properties
+        longest = 1 if known.points else known.max_duration
+        if self.rule != "extend" or longest is None or longest + self.amount > 0:
+            return ""
+        lives = shown(longest, self.time)
+        return f"leaves no row, because none lives longer than {lives}, and it takes as much off"
 
     @property
     def by(self) -> int:

@@ -30,6 +30,10 @@ class Union(Node):
     punctuated_by: ClassVar[PunctuatedBy] = "slowest"
     shows_all = True
 
+    @property
+    def start_delay(self) -> int:
+        return 0
+
     def output_schema(self) -> pa.Schema:
         first = self.inputs[0]
         for number, other in enumerate(self.inputs[1:], 2):

@@ -164,6 +164,16 @@ class Node:
         return ""
 
     @property
+    def start_delay(self) -> int | None:
+        """How much later than its inputs' rows its own start; None where that is not known of all of them."""
+        return 0 if self.row_wise and not self.moves_time else None
+
+    @property
+    def rounds_starts(self) -> bool:
+        """Whether its rows start at few times only, where those of other streams may start too."""
+        return False
+
+    @property
     def results_endless(self) -> bool:
         """Whether no event ends behind it, whatever ends events had before."""
         return False

@@ -44,6 +44,11 @@ class AsOf(Join):
     loop_remedy = "Join what comes out of the loop."
 
     @property
+    def caution(self) -> str:
+        """Starts need not be the same, nor rows live at once."""
+        return ""
+
+    @property
     def punctuated_by(self) -> PunctuatedBy:  # type: ignore[override]
         return "rows" if self.waits_for_rows else "slowest"
 

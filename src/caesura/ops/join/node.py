@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from caesura.errors import PlanError
 from caesura.expr import Expr, attributes, reads_time, type_of
+from caesura.ops.join.meeting import may_meet
 from caesura.plan import (
     FeedbackRule,
     Holding,
@@ -19,15 +20,10 @@ from caesura.plan import (
     OwnFeedback,
     Properties,
     Translation,
-    walk,
 )
 from caesura.plan.lifetimes import Inside, Whole
 from caesura.plan.roles import WHOLE, OnLoop, PunctuatedBy
 from caesura.punctuation import INFINITY, MIN_TIME, TIME, Image, Pattern, SchemaMapping, ge, le, lt
-
-
-def _sources(node: Node) -> set[str]:
-    return {one.fingerprint for one in walk(node) if not one.inputs}
 
 
 How = Literal["inner", "left", "right", "full", "semi", "anti"]
@@ -196,13 +192,13 @@ class Join(Node):
 
     @cached_property
     def caution(self) -> str:
-        """Points of two sources seldom have the very same time; within= looks for what is near in time."""
+        """Points of two sources, or of one at two times, seldom meet; within= looks for what is near."""
         left, right = self.inputs
         if not (left.properties.points and right.properties.points):
             return ""
         if any(side.kind == "set_duration" for side in self.inputs):
             return ""  # so somebody, or within=, has said how long they live
-        if _sources(left) & _sources(right):
+        if may_meet(left, right):
             return ""
         return (
             "pairs rows of the very same time only, because both sides are points: no others can be alive "

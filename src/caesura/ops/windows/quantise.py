@@ -54,6 +54,10 @@ class Quantise(Node):
         return inputs[0].but(aligned=True, points=self.size == 1, max_duration=self.size, endless=False)
 
     @property
+    def rounds_starts(self) -> bool:
+        return True
+
+    @property
     def grid(self) -> Lattice:
         """The periods."""
         return lattice(self.period, self.period, self.offset)

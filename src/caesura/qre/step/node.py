@@ -64,6 +64,10 @@ class Over(Node):
     waits = True
     loop_remedy = "Match over what comes out of the loop, or write the pattern with cz.automaton."
 
+    @property
+    def rounds_starts(self) -> bool:
+        return self.every is not None
+
     def output_schema(self) -> pa.Schema:
         for name in self.order_by:
             self.column(name)
