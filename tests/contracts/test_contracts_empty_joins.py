@@ -82,4 +82,6 @@ def test_what_reads_starts_alone_is_not_said_to_need_rows_that_live_at_once() ->
 def test_a_reader_who_stops_at_the_first_line_has_read_that_no_pair_may_be(made: str) -> None:
     verdict = source("a", 0).join(source("b", 7).with_columns(m=1), on="k").check()
     text = verdict._repr_html_() if made == "html" else str(verdict)
-    assert "no others can be alive at once. Give within=" in (text if made == "html" else text.splitlines()[0])
+    assert "no others can be alive at once. Give within=" in (
+        text if made == "html" else text.splitlines()[0]
+    )

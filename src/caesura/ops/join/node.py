@@ -25,7 +25,6 @@ from caesura.plan.lifetimes import Inside, Whole
 from caesura.plan.roles import WHOLE, OnLoop, PunctuatedBy
 from caesura.punctuation import INFINITY, MIN_TIME, TIME, Image, Pattern, SchemaMapping, ge, le, lt
 
-
 How = Literal["inner", "left", "right", "full", "semi", "anti"]
 HOWS: tuple[How, ...] = ("inner", "left", "right", "full", "semi", "anti")
 

@@ -277,11 +277,7 @@ class GroupedMap(MapStage):
         if self.inside is not None:
             self.inside.forget(self.ri)
         count = self.keys.count
-        open_ = (
-            int((self.ri[self.base : self.base + count, 0] != SHARED).sum())
-            if count >= least
-            else count
-        )
+        open_ = int((self.ri[self.base : self.base + count, 0] != SHARED).sum()) if count >= least else count
         if 2 * open_ <= count and count:
             whole = np.arange(self.base)
             self.renumber(whole, whole, self.base)
