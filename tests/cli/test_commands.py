@@ -377,6 +377,39 @@ def test_an_error_of_a_script_is_told_with_its_line_and_ends_in_another_exit_cod
         assert ERRORS[text] in result.stderr
 
 
+def test_statements_stand_behind_c_and_scripts_behind_f(tmp_path: Path) -> None:
+    path = scripted(tmp_path)
+    (tmp_path / "one.sql").write_text("SELECT 8 AS n")
+    assert "| 7 |" in said("sql", "-c", "SELECT 7 AS n")
+    assert "| 7 |" in said("sql", "-e", "SELECT 7 AS n;")
+    assert json.loads(said("sql", "--command", "SELECT 7 AS n", "--json"))["n"] == 7
+    assert "| 8 |" in said("sql", "-f", str(tmp_path / "one.sql"))
+    piped = CliRunner().invoke(app, ["sql", "-f", "-"], input="SELECT 9 AS n")
+    assert piped.exit_code == 0 and "| 9 |" in piped.stdout
+    shown = said("sql", path, "-c", "SELECT count(*) AS bids FROM bids", "-c", "EXPLAIN best")
+    assert "| bids |" in shown and shown.count("r0 :=") == 3
+    assert "-c" in CliRunner().invoke(app, ["sql", "--help"]).stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "told"),
+    [
+        (("-c", "SELECT nope FROM x"), 1, "(-c:1): line 1, column 18: there is no table 'x'"),
+        (("-c", "SELECT 1 AS n", "-c", "SELECT FROM"), 1, "(-c 2): line 1, column 11"),
+        (("-c", "SELEC 1", "-c", "SELECT 7 AS n"), 1, "'SELEC' is no statement"),
+        (("SELECT 1 AS n",), 1, "Write caesura sql -c 'SELECT 1 AS n'"),
+        (("-f", "none.sql"), 1, "none.sql"),
+        (("a.sql", "-f", "b.sql"), 2, "the script is given already"),
+        (("-c",), 2, "requires an argument"),
+    ],
+)
+def test_an_error_behind_c_ends_it_and_says_which_one(given: tuple[str, ...], code: int, told: str) -> None:
+    result = CliRunner().invoke(app, ["sql", *given])
+    assert result.exit_code == code and isinstance(result.exception, SystemExit)
+    assert told in " ".join(result.stderr.replace("│", " ").split()), result.stderr
+    assert "| 7 |" not in result.stdout
+
+
 def test_what_is_set_aside_is_listed_and_given_back(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.csv").write_text("t,id\n1,7\n2,x\n")

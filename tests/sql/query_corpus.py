@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
 
 import pyarrow as pa
+from sqlglot import exp
 
 import caesura as cz
+from caesura.sql.dialects import SqlFlavour
+from caesura.sql.text import read_query
 
 T = pa.table(
     {
@@ -96,3 +105,86 @@ QUERIES = [
     "SELECT k FROM t WHERE s NOT LIKE 'a%' AND NOT s NOT ILIKE 'B'",
     "SELECT y.k FROM (SELECT DISTINCT k, v FROM t) y WHERE y.v >= 5 ORDER BY y.v, y.k NULLS LAST LIMIT 3",
 ]
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query of docs, tests, examples or benchmarks, and what is known of its tables."""
+
+    text: str
+    dialect: SqlFlavour = "spark"
+    told: str = ""
+    """Its tables, as JSON; where it is empty, they are those above."""
+
+    @property
+    def known(self) -> dict[str, dict[str, Any]]:
+        return json.loads(self.told) if self.told else {}  # type: ignore[no-any-return]
+
+    @cache  # noqa: B019 - there are as many as queries
+    def tables(self) -> dict[str, pa.Table]:
+        """Some rows for each, with values that the query itself names."""
+        if not self.told:
+            return {"t": T, "u": U, "arr": ARR}
+        random, found = Random(self.text), {}
+        literals = [one.name for one in read_query(self.text).tree.find_all(exp.Literal)]
+        for name, told in self.known.items():
+            columns = dict(told["columns"])
+            if told["told"]:
+                columns.setdefault(told["told"], told["time"])
+            schema = pa.schema([(column, NAMED[written]) for column, written in columns.items()])
+            rows = [{one.name: value(one.type, literals, random) for one in schema} for _ in range(9)]
+            found[name] = pa.Table.from_pylist(rows, schema)
+        return found
+
+    @cache  # noqa: B019
+    def streams(self) -> dict[str, cz.Stream]:
+        """The tables as streams, with times where they had them."""
+        if not self.told:
+            return streams()
+        made = {}
+        for name, told in self.known.items():
+            table = self.tables()[name]
+            if not told["told"] and told["kind"] != "point":
+                made[name] = cz.table(table)
+                continue
+            time = told["told"] or "when"
+            table = (
+                table if told["told"] else table.append_column(time, pa.array(range(9), NAMED[told["time"]]))
+            )
+            stream = cz.from_rows(table.to_pylist(), table.schema, time=time)
+            made[name] = stream if told["kind"] == "point" else stream.forever()
+        return made
+
+
+NAMED = {
+    "list<item: string>": pa.list_(pa.string()),
+    "timestamp[us]": pa.timestamp("us"),
+    "date32[day]": pa.date32(),
+    **{str(one): one for one in (pa.int64(), pa.int32(), pa.string(), pa.float64(), pa.bool_())},
+    **{str(pa.decimal128(n, m)): pa.decimal128(n, m) for n in range(1, 39) for m in (0, 2, 4)},
+}
+
+
+def value(type: pa.DataType, literals: list[str], random: Random) -> Any:
+    """A value of a type; often one of some literals."""
+    if pa.types.is_list(type):
+        return [value(type.value_type, literals, random) for _ in range(random.randrange(3))]
+    texts = ["a", "b", "ab", *(one for one in literals if not one.isdigit())]
+    numbers = [0, 1, 2, 3, 7, *(int(one) for one in literals if one.isdigit() and len(one) < 5)]
+    if pa.types.is_string(type):
+        return random.choice(texts)
+    number = random.choice(numbers)
+    if pa.types.is_date(type) or pa.types.is_timestamp(type):
+        return datetime(1995, 1, 1) + timedelta(seconds=number)
+    return number % 2 if pa.types.is_boolean(type) else number
+
+
+def collected() -> list[Query]:
+    """What collect_queries.py has found."""
+    lines = (Path(__file__).parent / "collected.jsonl").read_text().splitlines()
+    found = [json.loads(line) for line in lines]
+    return [Query(one["text"], one["dialect"], json.dumps(one["tables"])) for one in found]
+
+
+COLLECTED = collected()
+ALL = [*(Query(text) for text in QUERIES), *COLLECTED]

@@ -1,8 +1,9 @@
-"""``caesura sql``: a script of statements in this process, or a shell for them."""
+"""``caesura sql``: a script of statements in this process, statements behind ``-c``, or a shell for them."""
 
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Annotated
 import typer
 
 from caesura.cli.shell import AsJson, app, reports_errors, say, say_json, working
-from caesura.errors import CaesuraError
+from caesura.errors import CaesuraError, PlanError
 from caesura.io.places import Place
 from caesura.plan.outline import outline
 from caesura.sql.script import Question, Script
@@ -19,6 +20,8 @@ from caesura.sql.text import script_text
 
 HISTORY = Path("~/.caesura_history")
 PROMPT, MORE = "caesura> ", "    ...> "
+FIRST = ("SELECT", "WITH", "VALUES", "CREATE", "EXPLAIN", "CHECK", "PREVIEW", "INSERT", "SET", "DROP")
+"""What statements begin with, and few files do."""
 WELCOME = "Statements end with ';'. CREATE, SELECT, EXPLAIN, CHECK, PREVIEW, INSERT INTO; quit with Ctrl-D."
 
 
@@ -28,20 +31,54 @@ def sql(
     file: Annotated[
         str | None, typer.Argument(help="a script that ends in .sql; without one, a shell")
     ] = None,
+    command: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--command", "-c", "-e", help="statements to run, behind those of a script; several in order"
+        ),
+    ] = None,
+    script: Annotated[
+        str | None, typer.Option("--file", "-f", help="a script, as without -f; '-' is the standard input")
+    ] = None,
     checkpoint: Annotated[str | None, typer.Option(help="where INSERTs go on from after a stop")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Runs a script in SQL in this process, or opens a shell.
+    """Runs a script in SQL in this process, or statements behind -c, or opens a shell.
 
     SELECT prints its rows, EXPLAIN a plan, CHECK whether it is safe, PREVIEW the first rows. All INSERTs of a
-    script are one query, run when the script has been read; on Spark: caesura run SCRIPT.sql.
+    script are one query, run when the script has been read; on Spark: caesura run SCRIPT.sql. The first
+    error ends it, with exit code 1.
     """
-    made = Script(file="" if file is None else Path(file).name)
+    if file is not None and script is not None:
+        raise typer.BadParameter("the script is given already, without it", param_hint="--file")
+    file = script if file is None else file
+    made = Script()
     if checkpoint is not None:
         made.settings["checkpoint"] = checkpoint
-    if file is not None:
-        _execute(made, script_text(Place.of(file).read_bytes()), as_json=as_json)
+    if file is None and not command:
+        _answer(made, as_json=as_json)
         return
+    if file is not None:
+        made.file = "standard input" if file == "-" else Path(file).name
+        _execute(made, script_text(_content(file)), as_json=as_json)
+    for at, text in enumerate(command or (), 1):
+        made.inserts.clear()
+        made.file = "-c" if len(command or ()) == 1 else f"-c {at}"
+        _execute(made, text, as_json=as_json)
+
+
+def _content(file: str) -> bytes:
+    """A script's content; a text that was meant to be run is told from a file that is not there."""
+    if file == "-":
+        return sys.stdin.buffer.read()
+    first = file.split(maxsplit=1)
+    if len(first) > 1 and first[0].upper() in FIRST and not Place.of(file).exists():
+        raise PlanError(f"{file!r} is no file.", remedy=f"Write caesura sql -c {shlex.quote(file)}.")
+    return Place.of(file).read_bytes()
+
+
+def _answer(made: Script, *, as_json: bool) -> None:
+    """Runs what is typed or piped in; an error of one statement does not keep the others from running."""
     if sys.stdin.isatty():
         say(WELCOME)
     failed = False

@@ -371,6 +371,8 @@ def _substring(node: exp.Substring, text: str) -> Expr:
 
 def _initcap(node: exp.Initcap, text: str) -> Expr:
     between = node.args.get("expression")
+    if node.this is None:
+        raise refused(node, text, "INITCAP takes 1 argument, and not 0", "Write initcap(x).")
     if between is not None and between != exp.Literal.string(" "):
         raise refused(between, text, "INITCAP takes 1 argument, and not 2", "Write initcap(x).")
     return called("initcap", [node.this], node, text)

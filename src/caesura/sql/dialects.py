@@ -18,6 +18,8 @@ from sqlglot import exp
 
 from caesura.errors import PlanError, closest
 from caesura.expr.sql_text import WHOLE
+from caesura.sql.strict import LENGTH
+from caesura.sql.text import refused
 
 SqlFlavour = Literal["spark", "flink"]
 ARRIVAL = "arrival"
@@ -30,6 +32,14 @@ def known_dialect(name: str) -> SqlFlavour:
         if known == name:
             return known  # type: ignore[no-any-return]
     raise PlanError(f"there is no dialect '{name}'.", remedy=closest(name, get_args(SqlFlavour)))
+
+
+def refuse_lengths(tree: exp.Query, text: str, dialect: str) -> None:
+    """Refuses VARCHAR(3) where it cuts texts, as in Flink; Spark takes it for STRING."""
+    for node in tree.find_all(exp.DataType):
+        if known_dialect(dialect) == "flink" and node.meta.get(LENGTH):
+            problem = "a text of a length cuts what is longer, and is not known here"
+            raise refused(node, text, problem, "Write STRING; cut texts with SUBSTRING(s, 1, 3).")
 
 
 def in_dialect(tree: exp.Query, dialect: str) -> exp.Query:

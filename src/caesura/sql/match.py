@@ -66,15 +66,7 @@ def match_rows(query: Lowering, relation: Relation, node: exp.MatchRecognize) ->
         raise placed(error, node, text) from None
     own = [HeldColumn("", name, name) for name in measures]
     columns = [*group, *own] if shown == "one" else [*group, *order, *own, *relation.columns]
-    return _called(Relation(matched, tuple(dict.fromkeys(columns))), node)
-
-
-def _called(relation: Relation, node: exp.MatchRecognize) -> Relation:
-    """Under the name behind MATCH_RECOGNIZE, and those of its columns."""
-    alias = node.args.get("alias")
-    if alias is None:
-        return relation.named("")
-    return relation.named(alias.name, [one.name for one in alias.args.get("columns") or ()])
+    return query.called(Relation(matched, tuple(dict.fromkeys(columns))), node.args.get("alias"))
 
 
 def _defined(node: exp.MatchRecognize, formulas: Formulas) -> dict[str, Formula]:

@@ -11,25 +11,25 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from caesura.expr.sql_text import SqlDialect
 from caesura.ops.match.reader import PatternWord
+from caesura.sql.strict import StrictDialect
 
 TENSES = ("FINAL", "RUNNING")
 
 
-class MatchDialect(SqlDialect):
+class MatchDialect(StrictDialect):
     """With MATCH_RECOGNIZE behind a table."""
 
-    class Tokenizer(SqlDialect.Tokenizer):
+    class Tokenizer(StrictDialect.Tokenizer):
         KEYWORDS = {  # noqa: RUF012 - sqlglot's own form
-            **SqlDialect.Tokenizer.KEYWORDS,
+            **StrictDialect.Tokenizer.KEYWORDS,
             "MATCH_RECOGNIZE": TokenType.MATCH_RECOGNIZE,
         }
 
-    class Parser(SqlDialect.Parser):
+    class Parser(StrictDialect.Parser):
         QUERY_MODIFIER_PARSERS = {  # noqa: RUF012
             token: parse
-            for token, parse in SqlDialect.Parser.QUERY_MODIFIER_PARSERS.items()
+            for token, parse in StrictDialect.Parser.QUERY_MODIFIER_PARSERS.items()
             if token != TokenType.MATCH_RECOGNIZE
         }
 

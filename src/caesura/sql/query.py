@@ -21,7 +21,7 @@ from caesura.plan import here
 from caesura.runtime.query.result import delivered
 from caesura.sql import joins
 from caesura.sql.clauses import ours, refuse_unread
-from caesura.sql.dialects import SqlFlavour, in_dialect
+from caesura.sql.dialects import SqlFlavour, in_dialect, refuse_lengths
 from caesura.sql.functions import with_functions
 from caesura.sql.grouping import Grouping, aggregates_in
 from caesura.sql.ranks import bound_of, is_row_number, ranked
@@ -101,6 +101,7 @@ def meaning(
     """The stream that a query of a text means."""
     try:
         refuse_unread(tree, text)
+        refuse_lengths(tree, text, dialect)
         tree = ours(with_functions(in_dialect(tree, dialect), functions or {}), text)
         return Lowering(text, dict(streams), mentioned(tree), dialect).lower(tree, {}).stream
     except RecursionError:

@@ -19,6 +19,7 @@ from caesura.errors import CaesuraError, PlanError
 from caesura.expr.sql_read import BEGINS, start_of
 from caesura.sql.match_text import MatchDialect, with_tenses
 from caesura.sql.remedies import in_sql
+from caesura.sql.strict import refuse_loose
 
 Emit = Literal["changes", "final", "marked"]
 IN_PARTS = "Name parts of it in WITH, or write a script of views."
@@ -38,9 +39,10 @@ class QueryDialect(MatchDialect):
         def _parse_pace(self) -> exp.Tuple | None:
             if not self._match_text_seq("WITH", "PACE", "ON"):
                 return None
-            return exp.Tuple(
-                expressions=[self._parse_column(), self._parse_interval() or self._parse_number()]
-            )
+            told = [self._parse_column(), self._parse_interval() or self._parse_number()]
+            if None in told:
+                self.raise_error("expected a column and a length of time")
+            return exp.Tuple(expressions=told)
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,7 @@ def query_text(tokens: list[Token], text: str) -> QueryText:
         raise _no_query(others[0] if others else tokens[0] if tokens else None, text)
     if name:
         return QueryText(exp.select("*").from_(exp.to_table(tokens[0].text, dialect="spark")), emit)
+    refuse_loose(tokens, text)
     try:
         found = [
             one for one in QueryDialect().parser().parse(_plain(with_tenses(tokens)), text) if one is not None
@@ -127,24 +130,48 @@ def _without_emit(tokens: list[Token]) -> tuple[list[Token], Emit | None]:
 def _plain(tokens: list[Token]) -> list[Token]:
     """Without the word TABLE of ``TABLE(TUMBLE(TABLE bid, ...))``, and the brackets that go with it."""
     made: list[Token] = []
-    open_at: list[bool] = []
-    """For each bracket that is open, whether it is left out."""
+    around = [_Place()]
+    """The brackets that are open, the innermost last."""
     left_out = False
     for at, token in enumerate(tokens):
         behind = tokens[at + 1].token_type if at + 1 < len(tokens) else None
-        if token.token_type == TokenType.TABLE:
+        if token.token_type in TABLES_FOLLOW or token.token_type in VALUES_FOLLOW:
+            around[-1].tables = token.token_type in TABLES_FOLLOW
+        in_front = [one.token_type for one in made[-2:]]
+        if token.token_type == TokenType.TABLE and (around[-1].tables or around[-1].called):
+            first = tokens[at - 1].token_type in (TokenType.L_PAREN, TokenType.COMMA, TokenType.FARROW)
+            named = at + 2 < len(tokens) and tokens[at + 2].token_type == TokenType.FARROW
             left_out = behind == TokenType.L_PAREN
-            continue
+            if left_out or (around[-1].called and first and not named):
+                continue
         if token.token_type == TokenType.L_PAREN:
-            open_at.append(left_out)
+            named = around[-1].tables and in_front[0] in {*TABLES_FOLLOW, TokenType.COMMA}
+            called = around[-1].called if left_out else named
+            around.append(_Place(left_out, around[-1].tables and not called, called))
             if left_out:
                 left_out = False
                 continue
-        if token.token_type == TokenType.R_PAREN and open_at and open_at.pop():
+        if token.token_type == TokenType.R_PAREN and len(around) > 1 and around.pop().left_out:
             continue
         called = token.text.upper() in ("WINDOW", "SESSION") and behind in (TokenType.L_PAREN, TokenType.DOT)
         made.append(_as_name(token) if called else token)
     return made
+
+
+@dataclass
+class _Place:
+    """What stands in a bracket: tables, as behind FROM, or what is given to a function of tables."""
+
+    left_out: bool = False
+    tables: bool = False
+    called: bool = False
+
+
+TABLES_FOLLOW = {TokenType.FROM, TokenType.JOIN, TokenType.LATERAL}
+VALUES_FOLLOW = {
+    *(TokenType.SELECT, TokenType.ON, TokenType.USING, TokenType.WHERE, TokenType.GROUP_BY),
+    *(TokenType.HAVING, TokenType.QUALIFY, TokenType.ORDER_BY, TokenType.LIMIT, TokenType.UNION),
+}
 
 
 def _as_name(token: Token) -> Token:
@@ -157,8 +184,10 @@ def not_read(error: Exception, text: str) -> PlanError:
     first = error.errors[0] if isinstance(error, ParseError) and error.errors else {}
     near = str(first.get("highlight") or "")
     place = _place(first.get("line"), first.get("col")) or _placed_at(_unclosed(text), text)
+    told = str(first.get("description") or "")
+    lacks = f": {told}" if told.startswith("expected") else ""  # sqlglot's own are for its developers
     return PlanError(
-        f"{place}this is no SQL{f' at {near!r}' if near else ''}.",
+        f"{place}this is no SQL{f' at {near!r}' if near else ''}{lacks}.",
         remedy="Close every quote and bracket; put names with blanks in backticks, texts in single quotes.",
     )
 
