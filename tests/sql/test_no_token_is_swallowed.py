@@ -52,7 +52,7 @@ SAME = {
     "ASC": "what is so where nothing is said",
     "NULLS FIRST": "where nulls stand in Spark's ascending order",
     "NULLS LAST": "where nulls stand in Spark's descending order",
-    "ROW": "INTERVAL and LIMIT 1 ROW",
+    "ON OVERFLOW ERROR": "a list of texts has no bound here",
 }
 """Words that change nothing, and why."""
 LENIENT = {
