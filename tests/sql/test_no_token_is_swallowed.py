@@ -171,6 +171,7 @@ PLACED = re.compile(r"line \d+, column \d+: ")
         ("SELECT AS k FROM t", "AS stands behind no value"),
         ("SELECT k FROM t NATURAL UNION SELECT k FROM u", "no SQL at 'NATURAL'"),
         ("SELECT x.a FROM (SELECT k FROM t) AS x(a@b)", "no SQL at '@'"),
+        ("SELECT k FROM t WHERE k = 1 AND OR (k = 2)", "no SQL at 'OR'"),
         ("SELECT k FROM .t", "expected the name of a table"),
         ("SELECT k FROM t LIMIT 2 ONLY", "expected the end of LIMIT"),
         ("SELECT k FROM t LIMIT , 2", "LIMIT has nothing in front of ','"),

@@ -163,7 +163,7 @@ def words(values: pa.Array) -> np.ndarray[Any, Any]:
         filled = values.fill_null(False) if values.null_count else values
         return plain_numbers(filled).view(np.uint8)
     dtype = word_type(values.type)
-    data = values.buffers()[1]
+    data = None if pa.types.is_null(values.type) else values.buffers()[1]
     if data is None or len(values) == 0:
         return np.zeros(len(values), dtype)
     return np.frombuffer(data, dtype, len(values), values.offset * np.dtype(dtype).itemsize)

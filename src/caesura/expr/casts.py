@@ -97,7 +97,7 @@ def _between(source: pa.DataType, target: pa.DataType) -> Converter | None:
         case "decimal", "decimal":
             return lambda a: rescale(a, target)
         case "decimal", "integer":
-            return lambda a: try_convert(pc.trunc(a), target)
+            return lambda a: try_convert(_truncated(a), target)
         case "decimal", "float":
             return lambda a: a.cast(target)
         case (("integer" | "float" | "decimal"), "boolean"):
@@ -113,6 +113,12 @@ def _between(source: pa.DataType, target: pa.DataType) -> Converter | None:
         case "timestamp", ("integer" | "float"):
             return _from_timestamp(source, target)
     return None
+
+
+def _truncated(array: pa.Array) -> pa.Array:
+    """Decimals without their fractions; Arrow has no room for the 0 of those that are all fraction."""
+    scale = array.type.scale
+    return pc.trunc(array.cast(pa.decimal256(76, scale)) if scale == array.type.precision else array)
 
 
 def rescale(array: pa.Array, target: pa.DataType) -> pa.Array:

@@ -41,6 +41,8 @@ VALUES: Read = record(
         exp.Star: "",
         exp.RegexpLike: TWO,
         exp.Initcap: TWO,
+        exp.Floor: "this",
+        exp.Ceil: "this",
         exp.HexString: "this",
         exp.Div: f"{TWO} typed safe",  # of the dialect, always the same
         exp.DPipe: f"{TWO} safe",  # of the dialect, always the same

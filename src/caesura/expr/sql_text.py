@@ -369,6 +369,12 @@ def _substring(node: exp.Substring, text: str) -> Expr:
     return called("substring", parts, node, text)
 
 
+def _floor(node: exp.Floor | exp.Ceil, text: str) -> Expr:
+    if node.this is None:
+        raise refused(node, text, f"{node.key.upper()} takes 1 argument, and not 0", f"Write {node.key}(x).")
+    return called(node.key, [node.this], node, text)
+
+
 def _initcap(node: exp.Initcap, text: str) -> Expr:
     between = node.args.get("expression")
     if node.this is None:
@@ -433,6 +439,8 @@ LOWER: dict[type[exp.Expr], Lower] = {
     exp.StrPosition: _position,
     exp.Substring: _substring,
     exp.Initcap: _initcap,
+    exp.Floor: _floor,
+    exp.Ceil: _floor,
     exp.Alias: _alias,
     exp.Anonymous: _anonymous,
 }

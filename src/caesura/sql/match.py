@@ -28,6 +28,8 @@ from caesura.sql.windows import duration, refuse_other_times
 if TYPE_CHECKING:
     from caesura.sql.query import Lowering
 
+FARTHEST = 2**40
+"""So many rows away there is none."""
 NAVIGATIONS = ("prev", "next", "first", "last")
 SHOWN: dict[str, Shown] = {
     "": "one",
@@ -296,7 +298,7 @@ class Formulas:
                 f"'{args[1].sql('spark')}' is no number of rows",
                 "Write PREV(A.price, 2).",
             )
-        return int(args[1].name)
+        return min(int(args[1].name), FARTHEST)
 
     def _navigation(self, node: exp.Expr, part: exp.Expr, options: dict[str, Any]) -> Navigation:
         """The value of a row of a variable; ``node`` says which value."""

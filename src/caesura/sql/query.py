@@ -427,7 +427,7 @@ class Lowering:
                 order or node,
                 self.text,
                 "ORDER BY without LIMIT: rows still come and are corrected, so that none is last",
-                "Say how many are wanted, LIMIT 10; or sort what .table() gives.",
+                "Say how many are wanted, LIMIT 10; or leave ORDER BY out, and sort the answer.",
             )
         rows = number_of_rows(limit.expression)
         if rows is None:

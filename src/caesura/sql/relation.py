@@ -14,7 +14,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from caesura.api.stream import Stream
-from caesura.errors import CaesuraError, closest
+from caesura.errors import CaesuraError, PlanError, closest
 from caesura.events.types import RESERVED
 from caesura.expr import Expr, col, start, type_of
 from caesura.expr.nodes import Boundary, Column
@@ -71,6 +71,9 @@ class Relation:
 
     def named(self, table: str, columns: Sequence[str] = ()) -> Relation:
         """The same under another name of the table, and, where they are given, of its columns."""
+        if len(columns) > len(self.columns):
+            problem = f"'{table}' names {len(columns)} columns, and has {len(self.columns)}."
+            raise PlanError(problem, remedy="Name as many as there are.")
         names = [*columns, *(c.name for c in self.columns[len(columns) :])]
         return replace(
             self,

@@ -32,6 +32,9 @@ class StrictDialect(SqlDialect):
     """Spark's, where what is written is read."""
 
     class Parser(SqlDialect.Parser):
+        # OR (a, b) is no call: of a OR OR (b) one OR would be lost
+        FUNC_TOKENS = SqlDialect.Parser.FUNC_TOKENS - {TokenType.AND, TokenType.OR}
+
         def _parse_csv(self, parse_method: Callable[[], Any], sep: TokenType = TokenType.COMMA) -> list[Any]:
             found: list[Any] = []
             empty = False
@@ -92,6 +95,13 @@ class StrictDialect(SqlDialect):
             made = super().parse_set_operation(this, *args, **options)
             if made is not None and first.token_type not in TOGETHER:
                 self.raise_error("expected UNION", first)
+            return made
+
+        def _parse_string_agg(self) -> exp.GroupConcat:
+            made = super()._parse_string_agg()
+            of = made.this
+            if of is None or (isinstance(of, exp.Distinct) and None in of.expressions):
+                self.raise_error("expected what is listed")
             return made
 
         def _parse_function_parameter(self) -> exp.Expr | None:
