@@ -23,7 +23,7 @@ from caesura.spark.host.read_files import changed_files, check_unchanged, take_t
 from caesura.spark.host.source_log import check_files
 from caesura.spark.worker.job import Job
 
-EXAMPLES = examples(20, short=4)
+EXAMPLES = examples(20, short=2)
 FORMS = ["parquet", "csv", "json"]
 
 

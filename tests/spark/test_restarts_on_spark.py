@@ -95,6 +95,24 @@ def written(spark: Any, given: Path, checkpoint: Path, minutes: int = 10) -> Row
     return sorted(tuple(row)[:3] for row in made)
 
 
+def test_a_dataframe_of_another_folder_is_refused_by_name(spark: Any, tmp_path: Path) -> None:
+    first, other = tmp_path / "first", tmp_path / "other"
+    put(first, 0, 45)
+    put(other, 45, 100)
+
+    def run(folder: str) -> None:
+        frame = cz.from_spark(
+            streamed(spark, Path(folder)), time="ts", name="clicks", punctuate=cz.delay("1m")
+        )
+        options = {"checkpoint": tmp_path / "cp", "sink": tmp_path / "out", "trigger": "available"}
+        counted(frame).start(spark, **options).wait()
+
+    run(f"{tmp_path}/f*")
+    run(str(first))
+    with pytest.raises(StreamError, match=r"step 'clicks'.* has read files of '.*first', and .* '.*other'"):
+        run(str(other))
+
+
 def test_a_dataframe_of_changes_goes_on_rightly_or_is_refused_by_name(spark: Any, tmp_path: Path) -> None:
     given, checkpoint, moved = (tmp_path / name for name in ("in", "checkpoint", "moved"))
     put(given, 0, 45)

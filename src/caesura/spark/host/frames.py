@@ -7,6 +7,7 @@ earlier epochs only, as with Spark's own watermark; explain says so.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
@@ -22,6 +23,7 @@ from caesura.io.sources.source import Source
 from caesura.plan import Raw, here
 from caesura.spark.errors import asking_spark
 from caesura.spark.host.connect import refuse_preview
+from caesura.spark.session import over_connect
 from caesura.spark.worker.job import PACKETS, Job
 from caesura.spark.worker.reading import packets_of, reading
 from caesura.spark.worker.shipped import ShippedJob
@@ -37,6 +39,9 @@ CHUNK_ROWS, CHUNK_BYTES = 1 << 20, 64 << 20
 NEVER = str(2**31 - 1)
 WATERMARK = "spark.watermarkDelayMs"
 """What Spark notes beside a column that has a watermark: by how many milliseconds rows may be late."""
+FILE_SOURCE = re.compile(r"\bFileSource\[([^\]\n]*)\]")
+ROOTED = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:")
+"""A path that means the same from wherever it is looked up, as on a Connect server."""
 FRAME = "frame"
 """What stands for every frame in a worker, which has none."""
 
@@ -69,6 +74,14 @@ class FrameReader(Reader):
     @property
     def streaming(self) -> bool:
         return bool(self.frame.isStreaming)
+
+    @property
+    def folders(self) -> list[str]:
+        """The folders whose files a streaming frame reads, as Spark's own plan of it names them."""
+        frame: Any = self.frame
+        if not over_connect(frame.sparkSession):
+            return FILE_SOURCE.findall(frame._jdf.queryExecution().analyzed().toString())
+        return [f for f in FILE_SOURCE.findall(frame._explain_string(extended=True)) if ROOTED.match(f)]
 
     def cannot_replay(self) -> str:
         return "a Spark DataFrame can be read by the Spark host only"

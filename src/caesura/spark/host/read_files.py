@@ -13,7 +13,8 @@ A file that is gone is missed by the epoch that reads it, see `check_files`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from caesura.errors import StreamError
@@ -21,8 +22,10 @@ from caesura.io.places import Place
 from caesura.io.sources.passed import written_anew
 from caesura.io.sources.source import Source
 from caesura.spark.host.checkpoint import read_plan
+from caesura.spark.host.frames import framed
 from caesura.spark.host.part import SparkPart, of_ours
 from caesura.spark.host.source_log import (
+    files_between,
     last_batch,
     last_offsets,
     logged_between,
@@ -34,6 +37,8 @@ from caesura.spark.worker.job import Job
 
 TOLERANCE = 1000
 """Times that are so many milliseconds apart are one: some stores keep whole seconds."""
+WILDCARD = re.compile(r"[*?\[{\\]")
+"""Where a path begins to be a pattern, as Spark takes one."""
 TIMESTAMP, PATH = "timestamp", "path"
 
 
@@ -49,6 +54,53 @@ def check_unchanged(part: SparkPart, job: Job) -> None:
             remedy=_remedy(part.checkpoint, source),
         )
         raise error if source is None else error.at(source.step, source.place)
+
+
+def check_folders(part: SparkPart, job: Job) -> None:
+    """Refuses a DataFrame that reads the files of another folder than those that were read."""
+    sources = _sources(part, job)
+    frames = [s for s in job.stages.sources if isinstance(s, Source) and s.reader.spark_form == "frame"]
+    own = [s.reader.as_files.folder for s in job.stages.sources if isinstance(s, Source) and _files(s)]
+    folders = {source.fingerprint: framed(source.reader).folders for source in frames}
+    for place, entry in enumerate(offsets_of(part.folder, last_offsets(part.folder))):
+        end, source = last_batch(entry), sources.get(place)
+        if end is None or not frames or (source is not None and source not in frames):
+            continue
+        mine = [source] if source is not None else frames
+        there = [folder for frame in mine for folder in folders[frame.fingerprint]]
+        some = [path for _, path in files_between(part.folder, place, end, end)]
+        stray = next((path for path in some if not lies_below(path, there + own * (source is None))), "")
+        if stray and there:
+            raise StreamError(
+                f"'{mine[0].step}' has read files of '{Place.of(stray).parent}', and its DataFrame reads "
+                f"'{there[0]}': the rows of another folder would be added to them.",
+                remedy="Let it read the folder that was read, or start with a new checkpoint and a new sink.",
+            ).at(mine[0].step, mine[0].place)
+
+
+def _files(source: Source) -> bool:
+    return source.reader.spark_form == "files"
+
+
+def lies_below(path: str, folders: Sequence[str]) -> bool:
+    """Whether a file may be one of some folders, as Spark is given them: with wildcards, or without a store.
+
+    >>> lies_below("file:///in/2024/a.csv", ["/in"]), lies_below("file:///inner/a.csv", ["/in"])
+    (True, False)
+    >>> lies_below("file:///in/2024/a.csv", ["/in/20*/"]), lies_below("file:///in/a.csv", ["/in/a.csv"])
+    (True, True)
+    >>> lies_below("s3a://data/in/a.csv", ["/in"]), lies_below("s3a://data/in/a.csv", ["s3://other/in"])
+    (True, False)
+    """
+    file = reached(path)
+    for folder in folders:
+        plain = WILDCARD.split(folder)[0]
+        place = reached(plain if plain == folder else plain.rpartition("/")[0] or "/")
+        if file is None or place is None or (place.local is not None and file.local is None):
+            return True
+        if f"{file.identity}/".startswith(f"{place.identity.rstrip('/')}/"):
+            return True
+    return False
 
 
 def _remedy(checkpoint: Place, source: Source | None) -> str:

@@ -55,7 +55,7 @@ from caesura.spark.host.listening import RUNNING
 from caesura.spark.host.moved import follow_move
 from caesura.spark.host.observing import observed, told_by_name
 from caesura.spark.host.part import SparkPart
-from caesura.spark.host.read_files import check_unchanged
+from caesura.spark.host.read_files import check_folders, check_unchanged
 from caesura.spark.host.replay import read_again_on_spark
 from caesura.spark.host.shape import shape_of_job
 from caesura.spark.host.source_log import check_logs, last_commit, last_offsets
@@ -906,6 +906,7 @@ def start(
     try:
         refuse_unknown(place, last_offsets(place))
         check_logs(part.folder)
+        check_folders(part, job)
         if on_change != "rebuild":
             check_unchanged(part, job)
         follow_move(part.folder)
