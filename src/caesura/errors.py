@@ -71,9 +71,21 @@ def _made_up(file: str) -> bool:
     return not file.startswith("<") and not {".", "/", "\\"} & set(file) and not Path(file).exists()
 
 
+RAISED = (Exception, GeneratorExit)
+"""What a function of the user's may raise to fail; that the process is to end is not among it."""
+
+
+STOPS = (StopIteration, StopAsyncIteration)
+
+
 def users_line(error: BaseException) -> str:
-    """``file.py:31`` of the user's innermost line that an error came through; empty if there is none."""
-    line, trace = "", error.__traceback__
+    """``file.py:31`` of the user's innermost line that an error came through; empty if there is none.
+
+    A generator that raises StopIteration ends in a RuntimeError, which knows nothing of its lines.
+    """
+    stopped = isinstance(error, RuntimeError) and isinstance(error.__cause__, STOPS)
+    cause = error.__cause__ if stopped else None
+    line, trace = "" if cause is None else users_line(cause), error.__traceback__
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
         line = f"{Path(file).name}:{trace.tb_lineno}" if of_the_user(file) else line

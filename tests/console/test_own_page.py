@@ -67,6 +67,19 @@ def test_a_page_of_ones_own_is_opened_first_and_kept_to_the_same_rules() -> None
         assert len(asked) == 2
 
 
+@pytest.mark.parametrize("kind", [KeyError, StopIteration, GeneratorExit, RecursionError])
+def test_what_a_page_of_ones_own_raises_is_told_with_its_line(kind: type[BaseException]) -> None:
+    def fails(look: Look) -> dict[str, Markup]:
+        raise kind("odd")
+
+    with served(pages=[OwnPage("hello", "Hello", fails)]) as client:
+        visitor = visit(client)
+        answer = visitor.ask("/hello")
+        assert answer.code == 500
+        assert f"{kind.__name__}" in answer.body and f"raised at {Path(__file__).name}" in answer.body
+        assert visitor.ask("/").code == 200
+
+
 def test_a_console_that_only_shows_takes_no_form_of_it() -> None:
     asked: list[dict[str, str]] = []
     with served(pages=[hello(asked)], read_only=True) as client:

@@ -6,11 +6,14 @@ Each layer is made to fail by a function of the standard library, so that no lin
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
+import html
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
+from cluster import Cluster
+from served_console import Client, served
 
 import caesura as cz
 from caesura import Stream, col
@@ -83,6 +86,7 @@ LAYERS: dict[str, tuple[str, Action]] = {
         "caesura.runtime.threads.query.ThreadedQuery._read",
         lambda _: windows().run(threads=2),
     ),
+    "an operator in buckets": (OPERATOR, lambda _: Cluster({"out": running().node}, 2).run()),
     "output": ("caesura.ops.deliver.Deliver.operator", lambda _: windows().run(output="final")),
     "a result": ("caesura.runtime.query.result.history_table", lambda _: windows().run().table()),
     "feedback": ("caesura.runtime.feedback.at_step.StepFeedback.take", spoken),
@@ -116,6 +120,35 @@ def test_an_error_from_within_names_where_it_came_from_and_is_no_misuse(
             assert str(raised.filename) in told and (str(tmp_path) in told or kind == "permission"), told
     elif not isinstance(raised, MemoryError):
         assert type(raised).__name__ in told, told
+
+
+@pytest.fixture(scope="module")
+def visitor() -> Iterator[Client]:
+    with served(windows().query()) as client:
+        yield client.follow_link()
+
+
+PAGES = {
+    "/": ("caesura.console.web.app.plan_page", "GET"),
+    "/check": ("caesura.console.web.app.check_page", "GET"),
+    "/feedback": ("caesura.console.web.app.said", "POST"),
+    "/time": ("caesura.console.web.time_page.TimePage.page", "GET"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_of_the_console_that_fails_says_why_and_the_next_one_comes(
+    path: str, kind: str, visitor: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (target, method), raised = PAGES[path], KINDS[kind]()
+    with monkeypatch.context() as broken:
+        broken.setattr(target, Mock(side_effect=raised))
+        answer = visitor.ask(path) if method == "GET" else visitor.post(path, "verb=assume&text=k+%3D+1")
+    words = raised.strerror if isinstance(raised, OSError) else type(raised).__name__
+    assert words in html.unescape(answer.body) or (kind == "memory" and "memory" in answer.body), answer.body
+    assert "Traceback" not in answer.body
+    assert visitor.ask("/feedback").code == 200
 
 
 def chain(error: BaseException | None) -> list[BaseException]:

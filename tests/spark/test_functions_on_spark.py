@@ -5,13 +5,14 @@ from __future__ import annotations
 import datetime as dt
 import random
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import caesura as cz
-from caesura.errors import ExprError
+from caesura.errors import CaesuraError, ExprError
 from caesura.expr import Expr, RowError, as_expr, col, evaluate, lit, same, sql, when
 from caesura.expr import functions as f
 
@@ -241,3 +242,20 @@ def test_columns_of_pyspark_are_taken_where_they_mean_the_same(spark: Any) -> No
     rows = cz.from_rows([{"t": 1, "a": 2, "s": "x"}, {"t": 2, "a": 0, "s": "y"}], time="t")
     kept = rows.where(a > 1).select(s, b=a + 1).run().table()
     assert kept.select(["s", "b"]).to_pylist() == [{"s": "x", "b": 3}]
+
+
+def test_what_a_users_function_raises_in_a_worker_is_told_as_its_failure(spark: Any) -> None:
+    rows = cz.from_rows([{"ts": n, "v": n} for n in range(9)], time="ts")
+
+    def fails(kind: type[BaseException]) -> Any:
+        def failing(v: int) -> int:
+            raise kind("odd")
+
+        return cz.udf(failing)
+
+    for kind in (StopIteration, GeneratorExit):
+        with pytest.raises(CaesuraError) as caught:
+            rows.select(w=fails(kind)("v")).run_batch(spark)
+        told = str(caught.value)
+        assert f"function 'failing' failed on (v = 0): {kind.__name__}: odd" in told, told
+        assert Path(__file__).name in told and "fault of ours" not in told, told

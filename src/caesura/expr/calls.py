@@ -29,7 +29,7 @@ from typing import Any, Literal, NoReturn, overload
 import numpy as np
 import pyarrow as pa
 
-from caesura.errors import CaesuraError, ExprError, here
+from caesura.errors import RAISED, CaesuraError, ExprError, here
 from caesura.events.nested import python_values
 from caesura.expr.annotated import arrow_type, hints, widens
 from caesura.expr.arrays import exact_array
@@ -259,7 +259,7 @@ def _rows(node: Call) -> Kernel:
         for row in zip(*(python_values(a) for a in args), strict=True) if args else [()] * rows:
             try:
                 results.append(node.function(*row))
-            except Exception as raised:  # noqa: BLE001 - whatever the user's code raises is reported alike
+            except RAISED as raised:  # whatever the user's code raises is reported alike
                 _raise(node, row, raised)
         try:
             return exact_array(results, node.type)
@@ -275,7 +275,7 @@ def _columns(node: Call) -> Kernel:
         try:
             result = node.function(*given)
             made = _as_array(result, node.type)
-        except Exception as raised:  # noqa: BLE001 - whatever the user's code raises is reported alike
+        except RAISED as raised:  # whatever the user's code raises is reported alike
             _raise(node, _row(args, 0), raised, rows=rows)
         if len(made) != rows:
             raise ExprError(
@@ -301,7 +301,7 @@ def _row(args: Sequence[pa.Array], index: int) -> tuple[Any, ...]:
     return tuple(a[index].as_py() for a in args if len(a) > index)
 
 
-def _raise(node: Call, row: tuple[Any, ...], raised: Exception, *, rows: int | None = None) -> NoReturn:
+def _raise(node: Call, row: tuple[Any, ...], raised: BaseException, *, rows: int | None = None) -> NoReturn:
     place = f"on {rows} rows, the first" if rows is not None else "on"
     given = ", ".join(f"{arg} = {value!r}" for arg, value in zip(node.args, row, strict=False))
     raise CallFault(
@@ -310,7 +310,9 @@ def _raise(node: Call, row: tuple[Any, ...], raised: Exception, *, rows: int | N
     ) from raised
 
 
-def _raise_result(node: Call, args: Sequence[pa.Array], results: list[Any], raised: Exception) -> NoReturn:
+def _raise_result(
+    node: Call, args: Sequence[pa.Array], results: list[Any], raised: BaseException
+) -> NoReturn:
     for index, value in enumerate(results):
         try:
             exact_array([value], node.type)

@@ -14,7 +14,7 @@ from typing import Any, NoReturn, cast
 import numpy as np
 import pyarrow as pa
 
-from caesura.errors import StreamError
+from caesura.errors import RAISED, StreamError
 from caesura.expr.arrays import exact_array
 from caesura.kernels.hashing import I64
 from caesura.udm.adapters import Adapter, Members
@@ -159,7 +159,7 @@ class Caller:
         try:
             result = method(*args, **more)
             return self.listed(result) if self.module.kind == "udo" and method == self.compute else result
-        except Exception as error:  # noqa: BLE001 - whatever the user's code raises is reported alike
+        except RAISED as error:  # whatever the user's code raises is reported alike
             self.refuse(members, place, f"raised {type(error).__name__}: {error}", error)
 
     def reads(self, method: Callable[..., Any]) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from caesura.errors import RAISED
 from caesura.kernels.hashing import I64
 from caesura.udm.adapters import Members
 from caesura.udm.calls import Caller
@@ -77,7 +78,7 @@ class Stepping:
                 removes -= sum(min(weight[i], 0) for i in span)
                 if entry.size == 0:
                     del states[start]
-        except Exception as error:  # noqa: BLE001 - whatever the user's code raises is reported alike
+        except RAISED as error:  # whatever the user's code raises is reported alike
             caller.refuse(members, place, f"raised {type(error).__name__}: {error}", error)
         caller.counts["adds"] += adds
         caller.counts["removes"] += removes
@@ -137,7 +138,7 @@ class Stepping:
                         if new is not None:
                             state = new
                         counts[kind] += 1
-        except Exception as error:  # noqa: BLE001 - whatever the user's code raises is reported alike
+        except RAISED as error:  # whatever the user's code raises is reported alike
             place, inside = _where(steps, i)
             there = np.where(np.isin(np.arange(len(items)), inside), place, -1)
             culprits = members._replace(owner=there)

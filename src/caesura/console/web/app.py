@@ -24,7 +24,7 @@ from caesura.console.web.time_page import TimePage
 from caesura.console.web.tracing import TracePage
 from caesura.console.web.updates import Texts, Updates
 from caesura.console.web.watched import Watched
-from caesura.errors import CaesuraError
+from caesura.errors import RAISED, CaesuraError, failure
 
 KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 MAX_SCRIPT = 262_144
@@ -72,6 +72,7 @@ class Console:
             routes.append(Route(own.path, partial(self.own, own), methods=methods))
             routes.append(Route(f"/stream{own.path}", partial(self.own_stream, own)))
         answers = {404: self.missing, 405: self.missing, CaesuraError: self.failed, TimeoutError: self.slow}
+        answers |= {Exception: self.broken}
         self.app = GuardedPages(Starlette(routes=routes, exception_handlers=answers), access)
 
     @property
@@ -172,7 +173,12 @@ class Console:
         return _html(await run_in_threadpool(self._own, page, form))
 
     def _own(self, page: OwnPage, form: dict[str, str] | None) -> str:
-        return page.page(self.watched.name, self.ways, self.looks.take(), form)
+        try:
+            return page.page(self.watched.name, self.ways, self.looks.take(), form)
+        except CaesuraError:
+            raise
+        except RAISED as error:
+            raise failure(error).at(page.title, "") from error
 
     async def own_stream(self, page: OwnPage, request: Request) -> Response:
         """What changes on it."""
@@ -196,6 +202,10 @@ class Console:
     async def failed(self, request: Request, error: Exception) -> Response:
         """What is watched cannot be read; why is told as it is."""
         return _html(told("Not to be read", str(error)), 500)
+
+    async def broken(self, request: Request, error: Exception) -> Response:
+        """A page cannot be made; its trace goes to the log of the process."""
+        return _html(told("Not to be shown", str(failure(error))), 500)
 
 
 def _html(page: str, code: int = 200) -> Response:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from caesura.errors import RAISED
 from caesura.events.delta import Deltas
 from caesura.kernels.grid import lattice
 from caesura.kernels.hashing import I64
@@ -131,7 +132,7 @@ class Paned(Stepwise):
                 stack.leave(start)
                 if len(stack):
                     out.append((start, stack.merged()))
-            except Exception as error:  # noqa: BLE001 - whatever the user's code raises is reported alike
+            except RAISED as error:  # whatever the user's code raises is reported alike
                 problem = f"raised {type(error).__name__} in merge: {error}"
                 use.caller.refuse(self._units(np.array([start])), 0, problem, error)
             number += 1

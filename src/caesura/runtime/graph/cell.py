@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 from typing import Protocol, TypeVar
 
 from caesura.consistency.token import Marks, is_token, pieces
-from caesura.errors import CaesuraError, failure
+from caesura.errors import RAISED, CaesuraError, failure
 from caesura.events.item import Item
 from caesura.events.page import Page
 from caesura.feedback.responder import Responder
@@ -160,12 +160,12 @@ class Cell:
             return list(call(*args))
         except CaesuraError as error:
             raise error.at(self.node.step, self.node.place) from error.__cause__
-        except Exception as error:
+        except RAISED as error:
             raise self.told(error) from error
         finally:
             WORKING.counters = None
 
-    def told(self, error: Exception) -> CaesuraError:
+    def told(self, error: BaseException) -> CaesuraError:
         """What is not ours, as an error that names the step and the user's line."""
         return failure(error).at(self.node.step, self.node.place)
 

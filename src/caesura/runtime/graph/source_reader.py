@@ -10,7 +10,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 
-from caesura.errors import CaesuraError, StreamError
+from caesura.errors import RAISED, CaesuraError, StreamError
 from caesura.events.item import Item
 from caesura.io.sources.memory import TableReader
 from caesura.io.sources.protocol import Reader, close
@@ -143,7 +143,7 @@ class SourceReader:
             return next(self._rows, None)
         except CaesuraError:
             raise
-        except Exception as error:
+        except RAISED as error:
             raise self.cell.told(error) from error
 
     @property

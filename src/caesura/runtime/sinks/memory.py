@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
+from caesura.errors import RAISED, CaesuraError, StreamError, first_words, users_line
 from caesura.events import Item, draw
 from caesura.io.sinks.protocol import EpochSink
 from caesura.plan import Node
@@ -57,7 +58,17 @@ class CallbackSink(EpochSink):
     def take(self, epoch: Epoch) -> None:
         """Gives an epoch to the function."""
         self._last = epoch.number
-        self._function(epoch)
+        try:
+            self._function(epoch)
+        except RAISED as error:
+            line = users_line(error)
+            if not line or isinstance(error, CaesuraError | OSError):
+                raise
+            raise StreamError(
+                f"the sink failed in epoch {epoch.number}: {first_words(error)}.",
+                remedy=f"It was raised at {line}. Mend it and start again with the same checkpoint: the "
+                "epoch is given again.",
+            ) from error
 
 
 class MemorySink(CallbackSink):

@@ -72,7 +72,7 @@ def check_folders(part: SparkPart, job: Job) -> None:
         stray = next((path for path in some if not lies_below(path, there + own * (source is None))), "")
         if stray and there:
             raise StreamError(
-                f"'{mine[0].step}' has read files of '{Place.of(stray).parent}', and its DataFrame reads "
+                f"it has read files of '{Place.of(stray).parent}', and its DataFrame reads "
                 f"'{there[0]}': the rows of another folder would be added to them.",
                 remedy="Let it read the folder that was read, or start with a new checkpoint and a new sink.",
             ).at(mine[0].step, mine[0].place)
