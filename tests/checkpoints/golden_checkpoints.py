@@ -178,10 +178,42 @@ def claims() -> Stream:
     return rows().group_by("id").tumbling(8).agg(n=cz.count())
 
 
+SPREADS = {"spread": cz.variance("far"), "root": cz.stddev("far"), "both": cz.covar_pop("far", "w")}
+SPREADS |= {"like": cz.corr("far", "w"), "total": cz.sum("far")}
+
+
+def far(power: float = 30.0) -> Stream:
+    """Numbers so large and so small that sums of them, and of their squares, are kept in all limbs."""
+    large = cz.when(col("v") % 2 == 0, 10.0**power).otherwise(10.0**-power)
+    apart = rows().with_columns(w=col("v").cast("double") * large)
+    return apart.with_columns(far=col("x") * col("w") * large * large)
+
+
+def wide_spreads() -> Stream:
+    return far().group_by("id").hopping(12, every=4).agg(**SPREADS)
+
+
+def wide_totals() -> Stream:
+    return far().set_duration(20).group_by("id").totals(**SPREADS)
+
+
+def running() -> Stream:
+    ever = far().group_by("id").over(rows=cz.INFINITY)
+    return ever.agg(n=cz.count(), **SPREADS, least=cz.min("x"), some=cz.first("name"), most=cz.max("name"))
+
+
+def lost_squares() -> Stream:
+    """What a version that knew no such squares has saved of them cannot be read."""
+    return far(60.0).group_by("id").hopping(12, every=4).agg(**SPREADS)
+
+
 PLANS: dict[str, Callable[[], Stream]] = {
     plan.__name__: plan
     for plan in (windows, sessions, joins, totals, loops, texts, text_keys, generated, medians, histogram)
 }
+PLANS |= {plan.__name__: plan for plan in (wide_spreads, wide_totals, running)}
+OTHERS: dict[str, Callable[[], Stream]] = {"lost_squares": lost_squares}
+"""Of older versions, and not to be read."""
 PLANS |= {
     plan.__name__: plan
     for plan in (event_counts, sliding, maps, maps_inside, pipes, plain_python, plain_maps, modules, claims)
@@ -190,7 +222,7 @@ PLANS |= {
 
 def begin(name: str) -> Query:
     """A query of a plan, before its first step."""
-    return PLANS[name]().query(claims=cz.tokens(every=6, saves=True) if name == "claims" else None)
+    return (PLANS | OTHERS)[name]().query(claims=cz.tokens(every=6, saves=True) if name == "claims" else None)
 
 
 def saved(name: str) -> dict[str, bytes]:

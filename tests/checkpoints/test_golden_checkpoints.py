@@ -55,3 +55,32 @@ def test_a_pickled_checkpoint_is_refused_by_name(name: str) -> None:
     del chunks["format"]
     with pytest.raises(StreamError, match=r"the saved state is of Caesura 0\.1\.0"):
         begin(name).restore(chunks)
+
+
+def test_squares_that_an_older_version_saved_as_infinite_are_refused_by_name() -> None:
+    with pytest.raises(StreamError, match=r"a version up to 0\.2 saved them as infinite"):
+        restored("lost_squares", FOLDER / "refused" / "lost_squares.zip")
+
+
+def test_what_is_restored_of_an_older_version_is_saved_so_that_it_can_be_read_again() -> None:
+    for name in ("wide_spreads", "wide_totals"):
+        query = restored(name, FOLDER / f"format-{STATE_FORMAT}" / f"{name}.zip")
+        chunks = read(FOLDER / f"format-{STATE_FORMAT}" / f"{name}.zip")
+        chunks = renamed(chunks, {cell.label: cell.node.fingerprint for cell in query.graph.cells})
+        for _ in range(4):
+            query.step()
+            saved = query.snapshot()
+            chunks |= {n: data for n, data in saved.items() if data is not None}
+            chunks = {n: data for n, data in chunks.items() if saved.get(n, b"") is not None}
+        query.take("out")
+        again = begin(name)
+        again.restore(chunks)
+        assert told(rest_of(again)) == told(rest_of(query))
+
+
+def told(items: list[Item]) -> list[str]:
+    """Every change, in any order."""
+    pages = [item for item in items if isinstance(item, Page)]
+    return sorted(
+        str(row) for page in pages for row in zip(page.le, page.re, page.payload.to_pylist(), strict=True)
+    )

@@ -49,11 +49,14 @@ class RowState:
         *,
         reuses: bool = False,
         store: type[ColumnStore] = ColumnStore,
+        grown_by: Mapping[str, int] | None = None,
     ) -> None:
         self.schema = schema if schema is not None else pa.schema([])
         self._store = store
         self.reuses = reuses
         """Whether compacting writes over the fields; their views must then not be kept."""
+        self.grown_by = grown_by or {}
+        """By field of lists that were shorter once: at which place of today's those begin."""
         self.dtypes = {name: np.dtype(dtype) for name, dtype in fields.items()}
         self._pages: StatePages | None = None
         self._clear()
@@ -248,12 +251,17 @@ class RowState:
         for name, grown in self.fields.items():
             grown.reserve(len(last))
             for batch in batches:
-                grown.extend(_to_numpy(batch.column(MARK + name), self.dtypes[name]))
+                grown.extend(_to_numpy(batch.column(MARK + name), self.dtypes[name], self.grown_by.get(name)))
         if self.payload.columns:
             self.payload.append_all([batch.select(self.schema.names) for batch in batches])
         self._alive.extend(last >= 0)
         self.size = self._saved = len(last)
         self.live = int(np.count_nonzero(last >= 0))
+        lists = [
+            (batch.column(MARK + name), self.dtypes[name]) for name in self.grown_by for batch in batches
+        ]
+        if any(column.type.list_size < dtype.shape[0] for column, dtype in lists):
+            self._generation, self._saved = self._generation + 1, 0  # so that no runs of two widths meet
 
 
 def wasteful(live: int, size: int) -> bool:
@@ -282,8 +290,14 @@ def _to_arrow(values: np.ndarray[Any, Any]) -> pa.Array:
     return pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), values.shape[1])
 
 
-def _to_numpy(column: pa.Array, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+def _to_numpy(column: pa.Array, dtype: np.dtype[Any], first: int | None = None) -> np.ndarray[Any, Any]:
     if dtype.subdtype is None:
         return column.to_numpy(zero_copy_only=False).astype(dtype, copy=False)  # type: ignore[no-any-return]
-    flat = column.flatten().to_numpy()
-    return flat.reshape(len(column), *dtype.shape)  # type: ignore[no-any-return]
+    lists = column.flatten().to_numpy().reshape(len(column), column.type.list_size)
+    if lists.shape[1:] == dtype.shape:
+        return lists
+    if first is None or first + lists.shape[1] > dtype.shape[0]:
+        raise damaged("rows of another shape")
+    padded = np.zeros((len(column), *dtype.shape), dtype.base)
+    padded[:, first : first + lists.shape[1]] = lists
+    return padded

@@ -15,7 +15,12 @@ from caesura.kernels.hashing import I64, Mask
 from caesura.ops.aggregate.accumulators.covariance import GREATEST, LEAST, TERMS, Sums, covariance_of
 from caesura.ops.aggregate.accumulators.exact import F64
 from caesura.ops.aggregate.accumulators.float_sums import FloatSum
-from caesura.ops.aggregate.accumulators.products import ProductSum, correlation_exactly, products
+from caesura.ops.aggregate.accumulators.products import (
+    ProductSum,
+    check_products,
+    correlation_exactly,
+    products,
+)
 from caesura.ops.aggregate.accumulators.sums import Fields, present
 
 
@@ -124,5 +129,8 @@ class Comoments:
         return {f"{name}_full": one.full for name, one in self.sums.items()}
 
     def rebuild(self, slots: RowState) -> None:
+        for name, one in self.sums.items():
+            if len(name) == 2:
+                check_products(slots, one, *(self.sums[each] for each in sorted(set(name))))
         for one in self.sums.values():
             one.rebuild(slots)

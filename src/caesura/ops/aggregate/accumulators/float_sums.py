@@ -54,7 +54,7 @@ class FloatSum:
     def __init__(self, name: str) -> None:
         self.name = name
         self._added = 0
-        self.full = RowState({"limbs": np.dtype((np.int64, (self.width,)))})
+        self.full = RowState({"limbs": np.dtype((np.int64, (self.width,)))}, grown_by={"limbs": self.below})
         self.has_odd = False
         """Whether a value that is not finite has ever come."""
 

@@ -32,7 +32,7 @@ from caesura.ops.aggregate.accumulators.covariance import (
 )
 from caesura.ops.aggregate.accumulators.exact import F64
 from caesura.ops.aggregate.accumulators.float_sums import FloatSum
-from caesura.ops.aggregate.accumulators.products import ProductSum, products
+from caesura.ops.aggregate.accumulators.products import ProductSum, check_products, products
 from caesura.ops.aggregate.accumulators.sums import Fields, present
 
 LOST = 2.0**-96
@@ -161,5 +161,6 @@ class Moments:
         return {"x_full": self.first.full, "xx_full": self.second.full}
 
     def rebuild(self, slots: RowState) -> None:
+        check_products(slots, self.second, self.first)
         self.first.rebuild(slots)
         self.second.rebuild(slots)

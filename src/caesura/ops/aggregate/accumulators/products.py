@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from caesura.errors import StreamError
 from caesura.events.rows import RowState
 from caesura.kernels import kernel
 from caesura.kernels.hashing import I64, Mask, frozen
@@ -78,6 +79,18 @@ def add_products(at: I64, x: F64, y: F64, weights: I64, limbs: I64) -> None:
             limbs[at[i], first] += sign * (under & LOW32)
             limbs[at[i], first + 1] += sign * (over & LOW32)
             limbs[at[i], first + 2] += sign * (over >> 32)
+
+
+def check_products(slots: RowState, product: FloatSum, *factors: FloatSum) -> None:
+    """Refuses sums for which a product of finite doubles once counted as infinite: its value is lost."""
+    count, known = (sum(slots.get(f"{one.name}_odd") for one in some) for some in ((product,), factors))
+    live = slots.alive
+    if (count.sum(axis=1)[live] > known.sum(axis=1)[live]).any():  # type: ignore[union-attr]
+        raise StreamError(
+            "the saved state has sums of products that no double holds, as of values beyond 1e154; a version "
+            "up to 0.2 saved them as infinite, and what they were is not known.",
+            remedy="Start anew: with a new checkpoint, from the sources.",
+        )
 
 
 class ProductSum(FloatSum):

@@ -13,10 +13,11 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from caesura.events.chunks import damaged
 from caesura.events.rows import RowState
 from caesura.kernels.hashing import I64
 from caesura.kernels.sums import add_weights
-from caesura.ops.aggregate.accumulators.exact import SPAN
+from caesura.ops.aggregate.accumulators.exact import FULL, SPAN
 from caesura.ops.aggregate.accumulators.float_sums import FloatSum, LimbSums
 from caesura.ops.aggregate.accumulators.sums import Accumulator, Counted, Fields, present
 
@@ -65,9 +66,13 @@ def _tables(shares: pa.Array, sums: Sequence[FloatSum]) -> list[tuple[I64, I64, 
     words = np.frombuffer(data.tobytes(), np.int64)
     ends = (offsets - offsets[0]) // 8
     found = []
-    for limbs in (_widths(sums, full=False), _widths(sums, full=True)):
+    widths = [_widths(sums, full=False), _widths(sums, full=True)]
+    before = [FULL] * len(sums)  # up to 0.2, where products had no limbs of their own
+    for limbs in [*widths, before] if before not in widths else widths:
         rows = np.flatnonzero(np.diff(ends) == _words(limbs))
         found.append((rows, words[ends[rows][:, None] + np.arange(_words(limbs))], limbs))
+    if sum(len(rows) for rows, _, _ in found) < len(shares):
+        raise damaged("sums that other buckets sent")
     return found
 
 
