@@ -293,7 +293,7 @@ def _to_arrow(values: np.ndarray[Any, Any]) -> pa.Array:
 def _to_numpy(column: pa.Array, dtype: np.dtype[Any], first: int | None = None) -> np.ndarray[Any, Any]:
     if dtype.subdtype is None:
         return column.to_numpy(zero_copy_only=False).astype(dtype, copy=False)  # type: ignore[no-any-return]
-    lists = column.flatten().to_numpy().reshape(len(column), column.type.list_size)
+    lists: np.ndarray[Any, Any] = column.flatten().to_numpy().reshape(len(column), column.type.list_size)
     if lists.shape[1:] == dtype.shape:
         return lists
     if first is None or first + lists.shape[1] > dtype.shape[0]:

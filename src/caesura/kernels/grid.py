@@ -36,8 +36,10 @@ PIECES_LIMIT = 50_000_000
 class Lattice:
     """The numbers, starts and ends of windows on a grid; for columns of times, and for single ones."""
 
-    def __init__(self, size: int, hop: int, offset: int) -> None:
+    def __init__(self, size: int, hop: int, offset: int, limit: int = INFINITY) -> None:
         self.size, self.hop, self.offset = size, hop, offset % hop
+        self.limit = limit
+        """Where the last windows end: with time, or a tick before it, where an end of INFINITY is none."""
         self.least = (FIRST - self.offset) // hop
         """The earliest window."""
         self.greatest = (INFINITY - 1 - self.offset) // hop
@@ -106,12 +108,13 @@ class Lattice:
     def end(self, number: int | I64) -> int | I64:
         """Where a window ends."""
         if isinstance(number, int):
-            return self.least_end if number <= self.least else min(INFINITY, self.start(number) + self.size)
+            return self.least_end if number <= self.least else min(self.limit, self.start(number) + self.size)
         return self.close(self.start(number))
 
     def close(self, start: I64) -> I64:
         """Where the windows end that start there."""
-        return np.where(start == FIRST, self.least_end, later(start, self.size))
+        ends = np.where(start == FIRST, self.least_end, later(start, self.size))
+        return ends if self.limit == INFINITY else np.minimum(ends, self.limit)
 
 
 def tally(first: I64, after: I64) -> tuple[I64, int]:
@@ -136,9 +139,9 @@ def spread(first: I64, count: I64) -> tuple[I64, I64]:
 
 
 @lru_cache
-def lattice(size: int, hop: int, offset: int = 0) -> Lattice:
+def lattice(size: int, hop: int, offset: int = 0, limit: int = INFINITY) -> Lattice:
     """The lattice of a grid."""
-    return Lattice(size, hop, offset)
+    return Lattice(size, hop, offset, limit)
 
 
 @kernel

@@ -200,19 +200,7 @@ class Lifetime(Node):
 
     def refuse_lost(self, page: Page, le: I64, re: I64, new_re: I64) -> None:
         """Stops at the first row whose times the step would move out of time."""
-        lost = self._lost(le, re, new_re)
-        if not lost.any():
-            return
-        rows = np.flatnonzero(lost)
-        row = int(rows[0])
-        what = f"{self.rule}({self.describe()})"
-        start, end = shown_time(int(le[row]), self.time), shown_time(int(re[row]), self.time)
-        held = f"; the row is ({shown_row(page.payload, row)})" if page.payload.num_columns else ""
-        raise RowError(
-            f"{what} would move [{start}, {end}) beyond the times that there are{held}.",
-            remedy="Give a shorter amount; or leave such rows out before it, with where on cz.start() or "
-            "cz.end(). Where rows are not to end, write forever().",
-        ).of(rows, [f"{what} would move it beyond the times that there are"] * len(rows))
+        refuse_moved(self, page, (le, re), self._lost(le, re, new_re))
 
     def _lost(self, le: I64, re: I64, new_re: I64) -> Mask:
         """Which rows would get a start or an end that there is not."""
@@ -269,6 +257,22 @@ class Lifetime(Node):
         if self.rule == "scale":
             return f"{self.amount}" if self.per == 1 else f"{self.amount}/{self.per}"
         return shown(self.amount, self.time)
+
+
+def refuse_moved(node: Node, page: Page, times: tuple[I64, I64], lost: Mask) -> None:
+    """Stops at the first row that a step would move out of time."""
+    if not lost.any():
+        return
+    rows = np.flatnonzero(lost)
+    row = int(rows[0])
+    what = f"{node.kind}({node.describe()})"
+    start, end = (shown_time(int(some[row]), node.time) for some in times)
+    held = f"; the row is ({shown_row(page.payload, row)})" if page.payload.num_columns else ""
+    raise RowError(
+        f"{what} would move [{start}, {end}) beyond the times that there are{held}.",
+        remedy="Give a shorter amount; or leave such rows out before it, with where on cz.start() or "
+        "cz.end(). Where rows are not to end, write forever().",
+    ).of(rows, [f"{what} would move it beyond the times that there are"] * len(rows))
 
 
 class Mover(Operator):

@@ -352,4 +352,4 @@ def _quantised(source: Node, size: Duration, every: Duration, offset: Duration) 
         )
     except CaesuraError as error:
         raise error.at("lifetimes", here()) from None
-    return Quantise(inputs=(source,), size=width, period=hop, offset=start)
+    return Quantise(inputs=(source,), size=width, period=hop, offset=start, exact=True)

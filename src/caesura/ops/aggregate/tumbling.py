@@ -110,8 +110,9 @@ class Tumbling(Node):
 
     @property
     def grid(self) -> Lattice:
-        """Where windows lie."""
-        return lattice(self.size, self.every, self.offset)
+        """Where windows lie; a share of the last one ends, so that it is put into that window alone."""
+        limit = INFINITY - 1 if self.scattered else INFINITY
+        return lattice(self.size, self.every, self.offset, limit)
 
     def earliest(self, t: int) -> int:
         """The start of the earliest window that ends after t."""

@@ -7,6 +7,8 @@ An event that starts in a period lives from the end of that period for the windo
 is there what started in the window that ended last. Its own end does not count. The other reading is
 `tumbling` and `hopping`: a window is an interval, and collects what overlaps it.
 
+A row that an `exact` step would move out of time stops the query.
+
 Law: starts move up to the next multiple of the period, and punctuation with them.
 """
 
@@ -24,6 +26,7 @@ from caesura.events.page import NO_NEW_END, Page
 from caesura.kernels.grid import Lattice, lattice
 from caesura.kernels.ticks import LAST, later, started
 from caesura.ops.aggregate.shape import check_grid
+from caesura.ops.lifetimes import refuse_moved
 from caesura.plan import FeedbackRule, Node, Operator, Properties, definite, row_rule, shown
 from caesura.plan.lifetimes import Stepped
 from caesura.plan.roles import PunctuatedBy
@@ -37,6 +40,8 @@ class Quantise(Node):
     size: int
     period: int
     offset: int = 0
+    exact: bool = False
+    """Whether a row that would be moved out of time stops the query."""
 
     row_wise = True
     moves_time = True
@@ -45,6 +50,10 @@ class Quantise(Node):
     @property
     def kind(self) -> str:  # type: ignore[override]
         return "tumbling_lifetimes" if self.size == self.period else "hopping_lifetimes"
+
+    def counts(self, name: str) -> bool:
+        """What is refused changes nothing of what comes out."""
+        return name != "exact" and super().counts(name)
 
     def output_schema(self) -> pa.Schema:
         check_grid(self.size, self.period)
@@ -93,8 +102,11 @@ class Quantiser(Operator):
 
     def page(self, port: int, page: Page) -> Iterable[Item]:
         grid = self.node.grid
-        le = started(grid.start(grid.last(page.le) + 1))
+        starts = grid.start(grid.last(page.le) + 1)
+        le = started(starts)
         re = later(le, self.node.size)
+        if self.node.exact:
+            refuse_moved(self.node, page, (page.le, page.re), (starts > LAST) | (re == INFINITY))
         if page.re_new is None or page.retracts is None:
             return [Page(le, re, page.payload)]
         removed = page.retracts & (page.re_new <= page.le)
