@@ -85,7 +85,7 @@ def table(
             raise PlanError(
                 "max_bytes= limits a table of which every worker holds a copy, and one that is loaded again "
                 "is a stream.",
-                remedy="Leave max_bytes= out, or reload=.",
+                remedy="Leave max_bytes= out; or reload=, and the table stays as it is read first.",
             ).at(name or "table", here())
         return _changing(
             data, reload, correct, schema=schema, format=format, name=name, history=history, tz=tz

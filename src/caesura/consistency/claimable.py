@@ -47,5 +47,6 @@ def refuse_budgets(nodes: Iterable[Node]) -> None:
         if isinstance(node, Impute) and node.budget is not None:
             raise StreamError(
                 f"with a budget '{node.kind}' leaves rows to a later epoch, so an epoch is no claim.",
-                remedy="Leave the budget out, or run the pipeline in this process: a token waits for them.",
+                remedy="Run the pipeline in this process: a token waits for them. Or leave the budget out: "
+                "all rows are filled then, however long it takes.",
             ).at(node.step, node.place)

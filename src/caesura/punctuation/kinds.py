@@ -93,7 +93,10 @@ def constant(value: Any) -> Any:
     if isinstance(value, datetime) and value.tzinfo is not None:
         return value.astimezone(UTC)
     if isinstance(value, Decimal) and value.is_nan():
-        raise PatternError("a Decimal NaN has no place in an order.", remedy="Leave it out.")
+        raise PatternError(
+            "a Decimal NaN has no place in an order.",
+            remedy="Leave it out: the pattern then says nothing of rows that hold it.",
+        )
     return value
 
 

@@ -81,7 +81,7 @@ def _living(stream: Stream, declared: CreateStream) -> Stream:
         if declared.lifetime != "default":
             raise PlanError(
                 f"'{declared.name}' has its lifetimes in its data, and LIFETIME says others.",
-                remedy="Leave LIFETIME out, or END.",
+                remedy="Leave LIFETIME out, and rows live until END; or END, and they live as LIFETIME says.",
             )
         return stream
     match declared.lifetime:

@@ -82,7 +82,8 @@ class IngestionTime:
         if wrong is not None:
             raise PlanError(
                 f"{wrong}= is about times in the rows, and these rows are timed by the clock.",
-                remedy=f"Leave {wrong}= out; or name the column of the time: time='ts'.",
+                remedy=f"Name the column of the time: time='ts'. Or leave {wrong}= out: events are points in "
+                "the time at which they arrive, and the clock is what is promised.",
             )
         renamed = tuple((options.get("rename") or {}).items())
         return ArrivalShape("point", "", renamed=renamed, time_type=pa.timestamp("us", self.tz))

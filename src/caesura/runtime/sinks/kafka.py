@@ -302,7 +302,7 @@ def kafka(
     if punctuation and records == "upserts":
         raise PlanError(
             "a topic of upserts carries no punctuation: compaction would take it away.",
-            remedy="Write records='changes', or leave punctuation= out.",
+            remedy="Write records='changes'; or leave punctuation= out: readers are promised nothing then.",
         ).at("kafka", here())
     try:
         wait, longest = seconds(timeout, "timeout"), seconds(transaction_timeout, "transaction_timeout")

@@ -272,7 +272,7 @@ def _with_watermark(frame: DataFrame, events: Events) -> Events:
     raise PlanError(
         f"the DataFrame has a watermark on '{name}', which is not the column that says when events start.",
         remedy="Say what the stream promises: from_spark(..., punctuate=cz.delay('10m')), or whatever its "
-        "bound is. Or leave withWatermark out.",
+        "bound is. Or leave withWatermark out: nothing is promised then.",
         step=events.get("name") or "from_spark",
         place=here(),
     )
