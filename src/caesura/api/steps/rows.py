@@ -286,6 +286,7 @@ class RowSteps(Planned):
             warnings.warn(
                 "select(name=...) is a column; name the step with .named(...) behind it", stacklevel=2
             )
+        _refuse_options(computed, "select")
         pairs += [(output, as_expr(expr)) for output, expr in computed.items()]
         return self._computed(pairs, "select")
 
@@ -421,6 +422,7 @@ class RowSteps(Planned):
           4  5  | 9   true  | +
         """
         pairs: dict[str, Expr] = {name: col(name) for name in self.columns}
+        _refuse_options(computed, "with_columns")
         made = together(columns, computed, "with_columns")
         pairs.update({name: as_expr(expr) for name, expr in made.items()})
         return self._computed(list(pairs.items()), "with_columns")
@@ -720,3 +722,15 @@ def flat(columns: Iterable[Any]) -> Iterator[Any]:
             yield from flat(given)
         else:
             yield given
+
+
+def _refuse_options(computed: Mapping[str, Any], step: str) -> None:
+    """Refuses what is meant as an option and would quietly be a column of one text."""
+    for name in ("on_error", "on_bad"):
+        given = computed.get(name)
+        if isinstance(given, str) and given in ("late", "stop"):
+            raise PlanError(
+                f"{name}= is no option of {step}: it would be a column of the text '{given}'.",
+                remedy=f"Write .on_bad('{given}') behind it; for a column of that text, "
+                f"{name}=cz.lit('{given}').",
+            ).at(step, here())

@@ -5,11 +5,12 @@ They can be asked for under the name of the step whose rows they are, and ``stop
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
-from caesura.plan import Node
+from caesura.ops.input import Input
+from caesura.plan import Node, walk
 from caesura.runtime.graph.cell import Cell
 
 STOPPED = " stopped"
@@ -34,6 +35,21 @@ def rejected_rows(cells: Iterable[Cell]) -> dict[str, pa.Table]:
 def late_tables(source: str, batches: list[pa.RecordBatch]) -> Iterator[tuple[str, pa.Table]]:
     """Batches of late rows of a source as tables; steps of one name that differ in columns apart."""
     return together(source, [pa.Table.from_batches([batch]) for batch in batches])
+
+
+def noted_by(cells: Iterable[Cell], *, but: Callable[[Node], bool] | None = None) -> dict[str, pa.Table]:
+    """What steps note of rows since the last call, by step; what some note is forgotten."""
+    tables: dict[str, pa.Table] = {}
+    for cell in cells:
+        table = cell.operator.drain_notes()
+        if table is not None and (but is None or not but(cell.node)):
+            tables[cell.label if cell.node.step in tables else cell.node.step] = table
+    return tables
+
+
+def alike_in_all_buckets(node: Node) -> bool:
+    """Whether a step of a stage has the same rows in each bucket: those of tables that all of them hold."""
+    return node.notes_copied() or not any(isinstance(leaf, Input) for leaf in walk(node))
 
 
 def together(name: str, tables: Sequence[pa.Table]) -> Iterator[tuple[str, pa.Table]]:

@@ -44,7 +44,7 @@ from caesura.runtime.graph.cell import Cell
 from caesura.runtime.graph.edge import Edge
 from caesura.runtime.graph.progress_meter import ProgressMeter
 from caesura.runtime.graph.publication import Publication
-from caesura.runtime.graph.rejected import rejected_rows
+from caesura.runtime.graph.rejected import noted_by, rejected_rows
 from caesura.runtime.graph.schedule import Schedule, ScheduleName, schedule_of
 from caesura.runtime.graph.source_reader import refused_by
 from caesura.runtime.graph.utility import Utility
@@ -827,12 +827,7 @@ class Query(Closing):
         {}
         """
         self.settle()
-        tables: dict[str, pa.Table] = {}
-        for cell in self.graph.cells:
-            table = cell.operator.drain_notes()
-            if table is not None:
-                tables[cell.label if cell.node.step in tables else cell.node.step] = table
-        return tables
+        return noted_by(self.graph.cells)
 
     def counters(self) -> dict[str, Counters]:
         """What each step has done and holds.

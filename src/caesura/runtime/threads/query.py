@@ -30,7 +30,7 @@ from caesura.plan.step_log import StepLog
 from caesura.plan.tally import together as all_tallied
 from caesura.punctuation import Alignment
 from caesura.runtime.graph.edge import merged
-from caesura.runtime.graph.rejected import together
+from caesura.runtime.graph.rejected import alike_in_all_buckets, noted_by, together
 from caesura.runtime.graph.schedule import Schedule, ScheduleName
 from caesura.runtime.graph.source_reader import refused_by
 from caesura.runtime.query.closing import Closing
@@ -207,10 +207,13 @@ class ThreadedQuery(Closing):
         found: dict[str, list[pa.Table]] = {}
         tables = [self.reading.late()]
         for stage in self.buckets:
-            copied = {node.step for node in stage[0].stage.nodes if node.notes_copied()}
             for number, bucket in enumerate(stage):
-                refused, notes = refused_by(bucket.query.graph.cells), bucket.query.notes()
-                own = {name: table for name, table in notes.items() if number == 0 or name not in copied}
+                bucket.query.settle()
+                cells = bucket.query.graph.cells
+                refused, own = (
+                    refused_by(cells),
+                    noted_by(cells, but=alike_in_all_buckets if number else None),
+                )
                 tables.append(own if number else refused | own)  # a table that every bucket holds
         for some in tables:
             for name, table in some.items():
