@@ -6,9 +6,14 @@ import importlib
 import sys
 from pathlib import Path
 
-COMMANDS = {"record": "records", "compare": "compare", "figures": "figures"}
-"""What keeps measurements and makes figures of them, and the module that does it."""
-NOT_MEASURED = {"report", "records", "compare", "figures", "pairs"}
+COMMANDS = {
+    "record": ("recording", "main"),
+    "merge": ("recording", "merge"),
+    "compare": ("compare", "main"),
+    "figures": ("figures", "main"),
+}
+"""What keeps measurements and makes figures of them: the module and function that does it."""
+NOT_MEASURED = {"report", "records", "recording", "compare", "figures", "pairs"}
 
 
 def main() -> int:
@@ -17,8 +22,8 @@ def main() -> int:
     if len(sys.argv) < 2 or sys.argv[1] not in {*measured, *COMMANDS}:
         print(f"usage: make bench NAME=<{'|'.join(measured)}> [ARGS='--json']")
         return 2
-    module = COMMANDS.get(sys.argv[1], sys.argv[1])
-    importlib.import_module(f"benchmarks.{module}").main(sys.argv[2:])
+    module, function = COMMANDS.get(sys.argv[1], (sys.argv[1], "main"))
+    getattr(importlib.import_module(f"benchmarks.{module}"), function)(sys.argv[2:])
     return 0
 
 

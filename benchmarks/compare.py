@@ -13,7 +13,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.records import Figure, measure
+from benchmarks.recording import measure
+from benchmarks.records import Figure
 
 HOME = Path(__file__).parents[1]
 CALLS = (

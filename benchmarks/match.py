@@ -8,13 +8,13 @@ those of the others depend on what is matched so far, and are measured over ``--
 from __future__ import annotations
 
 import argparse
-import json
 import time
 
 import numpy as np
 import pyarrow as pa
 
 import caesura as cz
+from benchmarks.report import Report
 
 UP_AND_DOWN = "DEFINE DOWN AS price < PREV(price), UP AS price > PREV(price)"
 ROW_PATTERNS = {
@@ -43,7 +43,7 @@ def ticker(rows: int, symbols: int = 10) -> cz.Stream:
     return cz.from_arrow(table, time="ts", punctuate=cz.delay(0))
 
 
-def measured(name: str, clauses: str, rows: int, repeat: int) -> dict[str, object]:
+def measure(report: Report, name: str, clauses: str, rows: int, repeat: int) -> None:
     """One pattern: CPU seconds, rows a second, matches."""
     text = f"SELECT * FROM ticker MATCH_RECOGNIZE (PARTITION BY symbol ORDER BY ts {clauses})"
     cz.sql(text, ticker=ticker(500)).run()
@@ -53,17 +53,10 @@ def measured(name: str, clauses: str, rows: int, repeat: int) -> dict[str, objec
         begun = time.process_time()
         matches = query.run(output="final").table().num_rows
         best = min(best, time.process_time() - begun)
-    return {
-        "bench": "match",
-        "pattern": name,
-        "rows": rows,
-        "cpu_s": round(best, 3),
-        "rows_per_s": round(rows / best),
-        "matches": matches,
-    }
+    report.add(name, rows / best, rows=rows, cpu_s=round(best, 3), matches=matches)
 
 
-def main(given: list[str] | None = None) -> None:
+def main(given: list[str]) -> None:
     """Measures all patterns."""
     parser = argparse.ArgumentParser(prog="benchmarks match", description=__doc__)
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
@@ -71,12 +64,8 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--dependent", type=int, default=10_000)
     parser.add_argument("--repeat", type=int, default=2)
     options = parser.parse_args(given)
+    report = Report("match", options.json)
     sizes = [(ROW_PATTERNS, options.rows), (DEPENDENT_PATTERNS, options.dependent)]
     for patterns, rows in sizes:
         for name, clauses in patterns.items():
-            found = measured(name, clauses, rows, options.repeat)
-            print(json.dumps(found) if options.json else f"{name:20} {found['rows_per_s']:>12,} rows/s")
-
-
-if __name__ == "__main__":
-    main()
+            measure(report, name, clauses, rows, options.repeat)

@@ -33,6 +33,7 @@ from benchmarks.nexmark_polars import POLARS, frames, tables_as_frames
 from benchmarks.nexmark_queries import QUERIES, Streams
 from benchmarks.nexmark_spark import SPARK, SparkStreaming
 from benchmarks.nexmark_sql import SQL
+from benchmarks.nexmark_threads import by_threads
 from benchmarks.report import Report
 from caesura.io import Source
 from caesura.plan import Raw
@@ -57,6 +58,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--spark", action="store_true", help="Spark's own streaming too, where it can")
     parser.add_argument("--on-spark", action="store_true", help="ours on Spark beside Spark's own, by epochs")
     parser.add_argument("--epochs", type=int, default=4, help="steady epochs of a run, with --on-spark")
+    parser.add_argument("--threads", default="", help="numbers like 1,4: by the clock, DuckDB with as many")
     options = parser.parse_args(arguments)
     report = Report("nexmark", options.json)
     names = options.only.split(",") if options.only else list(QUERIES)
@@ -69,6 +71,9 @@ def main(arguments: list[str]) -> None:
             if not options.timing:
                 bench.check(report, name)
         if options.check:
+            return
+        if options.threads:
+            by_threads(report, bench, names, list(map(int, options.threads.split(","))), options.times)
             return
         if not options.spark:
             for name in names:
@@ -167,7 +172,7 @@ class Bench:
 
     def compare(self, report: Report, name: str, times: int, spark: SparkStreaming | None = None) -> None:
         """How long each takes over the same files; windows of the clock beside windows of the bids' times."""
-        ours = {output: Run(lambda output=output: self._answer(name, output)) for output in OUTPUTS}
+        ours = {output: Run(lambda output=output: self.answer(name, output)) for output in OUTPUTS}
         others = {f"duckdb {threads}": Run(self.duckdb(name, threads)) for threads in (1, 2)}
         if name in POLARS:
             others["polars"] = Run(self.polars(name))
@@ -185,8 +190,9 @@ class Bench:
             spent = {who: [round(taken[who], 3) for taken in (cpu, wall)] for who in shown}
             report.add(f"{name} {output}", self.events / wall[output], ratios, cpu_wall_s=spent)
 
-    def _answer(self, name: str, output: str) -> pa.Table:
-        return answer(QUERIES[name](self._registered), output)
+    def answer(self, name: str, output: str, threads: int = 1) -> pa.Table:
+        """Our answer over the tables or files."""
+        return answer(QUERIES[name](self._registered), output, threads)
 
     def _decoding(self, name: str) -> Callable[[], int]:
         """Reads what a query reads of the Parquet files, as it does, and nothing more; gives the rows."""
@@ -230,9 +236,9 @@ def _stream(read: Callable[..., cz.Stream], rows: object, **more: Any) -> cz.Str
     return made.with_columns(dateTime=cz.start())
 
 
-def answer(stream: cz.Stream, output: str) -> pa.Table:
+def answer(stream: cz.Stream, output: str, threads: int = 1) -> pa.Table:
     """What a query says in the end: of rows that never end those, else all."""
-    page = stream.run(output=output).history.page
+    page = stream.run(output=output, threads=threads).history.page
     endless = page.re == cz.INFINITY
     page = page.filter(endless) if endless.any() else page
     return pa.Table.from_batches([page.payload])

@@ -33,11 +33,13 @@ def main(arguments: list[str]) -> None:
     parser.add_argument(
         "--state-mb", type=int, default=500, help="join state per bucket, for the case 'state'"
     )
+    parser.add_argument("--cores", type=int, default=2, help="cores, buckets and files of an epoch")
     parser.add_argument("--only", default="y1,idle,frame,join,state")
     options = parser.parse_args(arguments)
     report = Report("spark", options.json)
     began = time.perf_counter()
-    spark = cz.session("caesura-bench", master="local[2]", buckets=2, spark_driver_memory="6g")
+    master = f"local[{options.cores}]"
+    spark = cz.session("caesura-bench", master=master, buckets=options.cores, spark_driver_memory="6g")
     report.add("session", seconds=round(time.perf_counter() - began, 1))
     wanted = options.only.split(",")
     for size in (float(s) for s in options.sizes.split(",")):
@@ -52,13 +54,18 @@ def main(arguments: list[str]) -> None:
     spark.stop()
 
 
-def write_epochs(folder: Path, events: int, epochs: int) -> None:
-    """Two files per epoch, so that both cores read; time runs on from file to file."""
-    half = events // 2
-    table = ads(half)
-    for number in range(2 * epochs):
+def files_of(spark: Any) -> int:
+    """The files of an epoch: as many as there are cores, so that all of them read."""
+    return int(spark.sparkContext.defaultParallelism)
+
+
+def write_epochs(folder: Path, events: int, epochs: int, files: int) -> None:
+    """The files of some epochs; time runs on from file to file."""
+    part = events // files
+    table = ads(part)
+    for number in range(files * epochs):
         file = folder / f"{number:05d}.parquet"
-        pq.write_table(later(table, number * half), file, row_group_size=1 << 18)
+        pq.write_table(later(table, number * part), file, row_group_size=1 << 18)
 
 
 def y1(report: Report, spark: Any, events: int, epochs: int, rounds: int, *, frame: bool) -> None:
@@ -86,7 +93,7 @@ def in_turns(
     try:
         data = folder / "in"
         data.mkdir()
-        write_epochs(data, events, epochs + WARM)
+        write_epochs(data, events, epochs + WARM, files_of(spark))
         for turn in range(rounds):
             made["spark_own_y1"].append(spark_y1(spark, data, folder / f"spark-{turn}"))
             made["y1"].append(our_y1(spark, data, folder / f"ours-{turn}"))
@@ -115,7 +122,7 @@ def spark_y1(spark: Any, data: Path, out: Path) -> list[float]:
     table = spark.createDataFrame(campaigns().drop_columns(["since"]).to_pandas())
     clicks = (
         spark.readStream.schema("ts timestamp_ntz, ad long, kind byte")
-        .option("maxFilesPerTrigger", 2)
+        .option("maxFilesPerTrigger", files_of(spark))
         .parquet(str(data))
         .where("kind = 0")
         .withColumn("ts", fn.col("ts").cast("timestamp"))
@@ -138,8 +145,9 @@ def spark_y1(spark: Any, data: Path, out: Path) -> list[float]:
 
 def our_y1(spark: Any, data: Path, out: Path, *, frame: bool = False) -> list[float]:
     if frame:
-        rows = spark.readStream.schema("ts timestamp_ntz, ad long, kind byte").option("maxFilesPerTrigger", 2)
-        clicks = cz.from_spark(rows.parquet(str(data)), time="ts", punctuate=cz.delay("1s"))
+        rows = spark.readStream.schema("ts timestamp_ntz, ad long, kind byte")
+        rows = rows.option("maxFilesPerTrigger", files_of(spark)).parquet(str(data))
+        clicks = cz.from_spark(rows, time="ts", punctuate=cz.delay("1s"))
     else:
         clicks = cz.read.parquet(data, time="ts", punctuate=cz.delay("1s"))
     query = views(clicks).start(
@@ -148,7 +156,7 @@ def our_y1(spark: Any, data: Path, out: Path, *, frame: bool = False) -> list[fl
         checkpoint=out / "cp",
         output="final",
         trigger="available",
-        files_per_epoch=2,
+        files_per_epoch=files_of(spark),
     )
     query.wait()
     return durations(query.query)
