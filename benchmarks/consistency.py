@@ -384,6 +384,7 @@ def main(args: list[str]) -> None:
     parser.add_argument("--full", action="store_true", help="longer runs, small pages too, 10 M transactions")
     parts = ("histogram", "u", "costs", "hundred", "tuner", "bank", "spark")
     parser.add_argument("--only", choices=parts, help="one part")
+    parser.add_argument("--pairs", type=int, default=40, help="runs of each way beside none, for the costs")
     parser.add_argument("--plots", type=Path, help="a folder for the paper's figures as HTML")
     given = parser.parse_args(args)
     report, full = Report("consistency", given.json), given.full
@@ -394,7 +395,7 @@ def main(args: list[str]) -> None:
         for keys, runs in (("uniform", 5), ("synchronised", 5 if full else 1)):
             u_curve(report, 200_000 if full else 40_000, runs, keys)
     if given.only in (None, "costs"):
-        costs(report, 400_000, 40, BLOCK)
+        costs(report, 400_000, given.pairs, BLOCK)
         if full:
             costs(report, 20_000, 15, 256)
     if given.only in (None, "hundred"):

@@ -43,15 +43,18 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="bench feedback")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--full", action="store_true", help="the thesis' sizes, 20 runs")
+    parser.add_argument("--runs", type=int, default=0, help="runs of each way, where the default is too many")
     parser.add_argument(
         "--only", default="", help="comma-separated: 1, 2, 3, 4, 5, thrifty, bytes, moments, spark"
     )
     options = parser.parse_args(arguments)
     report = Report("feedback", options.json)
     minutes, runs = (1440, 20) if options.full else (144, 5)
+    runs = options.runs or runs
+    pairs = options.runs or max(15, runs)
     suites: dict[str, Callable[[Report, int, int], None]] = {
-        "1": aware,
-        "2": sending,
+        "1": partial(aware, pairs=pairs),
+        "2": partial(sending, pairs=pairs),
         "3": useful,
         "4": how_far,
         "5": savings,
@@ -192,7 +195,7 @@ def feeds(minutes: int, *, numbered: bool = False, page: int = 1) -> Feed:
     }
 
 
-def aware(report: Report, minutes: int, runs: int) -> None:
+def aware(report: Report, minutes: int, runs: int, pairs: int) -> None:
     """Suite 1: what the readiness for feedback costs when nobody speaks.
 
     As in the thesis rows and punctuation lie in text files, and the clock runs from the first line on.
@@ -215,11 +218,11 @@ def aware(report: Report, minutes: int, runs: int) -> None:
         }
         for name, plan in queries.items():
             once = partial(laps_of, plan)
-            found = paired(partial(once, aware=False), once, max(15, runs))
+            found = paired(partial(once, aware=False), once, pairs)
             report.add(f"suite 1 {name}", thesis=theirs[name[0]], **found)
 
 
-def sending(report: Report, minutes: int, runs: int) -> None:
+def sending(report: Report, minutes: int, runs: int, pairs: int) -> None:
     """Suite 2: what it costs to send after every row, through steps that pass it on and do not act on it.
 
     As in the thesis the select next to the file does not send on, and a message names the start and the
@@ -236,11 +239,11 @@ def sending(report: Report, minutes: int, runs: int) -> None:
                         selects(file, steps).instrument(every=n, columns=("sensor_id",), tells=tells)
                         for tells in ("nobody", "upstream")
                     )
-                    found = paired(partial(laps_of, off), partial(laps_of, on), max(15, runs))
+                    found = paired(partial(laps_of, off), partial(laps_of, on), pairs)
                     report.add(f"suite 2 {steps} selects, n = {n}, {what}", thesis=theirs[steps], **found)
         for steps in (1, 5):
             same = selects(file, steps).instrument(every=1, columns=("sensor_id",), tells="nobody")
-            found = paired(partial(laps_of, same), partial(laps_of, same), max(15, runs))
+            found = paired(partial(laps_of, same), partial(laps_of, same), pairs)
             report.add(f"suite 2 {steps} selects, beside itself", **found)
 
 

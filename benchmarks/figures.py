@@ -40,35 +40,48 @@ class Results:
                 newest[machine.name] = Record.read(files[-1])
         return cls(newest)
 
-    def runs(self, machine: str, bench: str, arguments: str = "") -> Iterator[Run]:
-        """The runs of a benchmark whose arguments hold all of these words."""
-        wanted = set(arguments.split())
+    def runs(self, machine: str, bench: str, arguments: str = "", without: str = "") -> Iterator[Run]:
+        """The runs of a benchmark whose arguments hold all of these words, and none of those."""
+        wanted, unwanted = set(arguments.split()), set(without.split())
         for run in self.records[machine].runs if machine in self.records else ():
-            if run.bench == bench and wanted <= set(run.arguments.split()):
+            given = set(run.arguments.split())
+            if run.bench == bench and wanted <= given and not unwanted & given:
                 yield run
 
-    def figure(self, machine: str, bench: str, case: str, name: str, arguments: str = "") -> Figure | None:
-        for run in self.runs(machine, bench, arguments):
-            value = run.cases.get(case, {}).get(name)
-            if isinstance(value, Figure):
-                return value
-        return None
+    def value(
+        self, machine: str, bench: str, case: str, name: str, arguments: str = "", without: str = ""
+    ) -> Figure | str | None:
+        """What was measured under a name, as a figure or a text."""
+        found = (run.cases.get(case, {}).get(name) for run in self.runs(machine, bench, arguments, without))
+        return next((value for value in found if value is not None), None)
+
+    def figure(
+        self, machine: str, bench: str, case: str, name: str, arguments: str = "", without: str = ""
+    ) -> Figure | None:
+        value = self.value(machine, bench, case, name, arguments, without)
+        return value if isinstance(value, Figure) else None
+
+    def text(self, machine: str, bench: str, case: str, name: str) -> str:
+        value = self.value(machine, bench, case, name)
+        return value if isinstance(value, str) else NOT_MEASURED
 
 
 def _version(path: Path) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", path.stem))
 
 
-def millions(figure: Figure | None) -> str:
-    """Events a second.
+def millions(figure: Figure | None, *, thousands: bool = False) -> str:
+    """Events a second; in thousands where they may be few.
 
     >>> millions(Figure(133_400_000, 97e6, 148e6)), millions(Figure(1_240_000, 1.2e6, 1.3e6)), millions(None)
     ('133 M (97 to 148)', '1.2 M (1.2 to 1.3)', 'not measured')
+    >>> millions(Figure(5_100, 5_000, 5_200), thousands=True)
+    '5.1 K (5.0 to 5.2)'
     """
-    if figure is None:
-        return NOT_MEASURED
-    digits = 0 if figure.median >= 2e7 else 1
-    return f"{figure.median / 1e6:.{digits}f} M{spread(figure, 1e6, digits)}"
+    if thousands and figure and figure.median < 1e6:
+        return in_units(figure, 1e3, 1 if figure.median < 2e4 else 0, " K")
+    digits = 0 if figure and figure.median >= 2e7 else 1
+    return in_units(figure, 1e6, digits, " M")
 
 
 def ratio(figure: Figure | None, digits: int = 2) -> str:
@@ -77,9 +90,27 @@ def ratio(figure: Figure | None, digits: int = 2) -> str:
     >>> ratio(Figure(1.224, 1.11, 1.49))
     '1.22 (1.11 to 1.49)'
     """
+    return in_units(figure, 1, digits)
+
+
+def in_units(figure: Figure | None, unit: float = 1, digits: int = 0, sign: str = "") -> str:
+    """A figure in thousands, parts or whatever the unit is.
+
+    >>> in_units(Figure(0.032, 0.030, 0.034), 1e-3, 0, " ms"), in_units(Figure(1234567, 1, 1e7), 1, 0)
+    ('32 ms (30 to 34)', '1,234,567 (1 to 10,000,000)')
+    """
     if figure is None:
         return NOT_MEASURED
-    return f"{figure.median:.{digits}f}{spread(figure, 1, digits)}"
+    return f"{figure.median / unit:,.{digits}f}{sign}{spread(figure, unit, digits)}"
+
+
+def short(figure: Figure | None, unit: float = 1, digits: int = 2, sign: str = "") -> str:
+    """The median alone, for tables with many of them; nothing where it was not measured.
+
+    >>> short(Figure(1.224, 1.11, 1.49)), short(None)
+    ('1.22', '')
+    """
+    return "" if figure is None else f"{figure.median / unit:,.{digits}f}{sign}"
 
 
 def spread(figure: Figure, unit: float, digits: int) -> str:
@@ -88,7 +119,7 @@ def spread(figure: Figure, unit: float, digits: int) -> str:
     >>> spread(Figure(5, 5, 5), 1, 1)
     ''
     """
-    low, high = (f"{end / unit:.{digits}f}" for end in (figure.least, figure.greatest))
+    low, high = (f"{end / unit:,.{digits}f}" for end in (figure.least, figure.greatest))
     return "" if low == high else f" ({low} to {high})"
 
 

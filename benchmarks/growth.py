@@ -1,4 +1,4 @@
-"""How cost grows: with events, keys, windows a row and buckets; CPU seconds, in one plot with ``--plot``.
+"""How cost grows: with events, keys, windows a row and buckets; CPU seconds.
 
 Where cost is a straight line through the origin, seconds for one unit of work stay the same: an event of
 Y1, a bid of NEXMark's q5, an event by so many keys, in so many windows, in a plan cut into so many buckets.
@@ -9,8 +9,7 @@ from __future__ import annotations
 import argparse
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +21,6 @@ from benchmarks.y1_data import ads, views
 
 Case = Iterator[tuple[int, int, cz.Stream]]
 """How much of what grows, how many units of work, and the stream to run."""
-COLOURS = ("#1b6ca8", "#c0392b", "#2e7d32", "#8e44ad", "#b9770e")
 
 
 def y1(largest: int) -> Case:
@@ -67,13 +65,6 @@ CASES: dict[str, Callable[[int], Case]] = {
     "windows": windows,
     "buckets": buckets,
 }
-SAID = {
-    "y1": "Y1, by events",
-    "q5": "q5's counts, by events",
-    "keys": "a count, by keys",
-    "windows": "a sum, by windows a row",
-    "buckets": "a count, by buckets",
-}
 
 
 def main(arguments: list[str]) -> None:
@@ -81,18 +72,13 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--events", type=int, default=100_000_000, help="of the largest run")
     parser.add_argument("--only", default="", help=f"comma-separated cases: {', '.join(CASES)}")
-    parser.add_argument("--plot", type=Path, help="writes the lines as an SVG")
     options = parser.parse_args(arguments)
     report = Report("growth", options.json)
-    lines: dict[str, list[tuple[int, float]]] = {}
     for name in options.only.split(",") if options.only else CASES:
         for size, work, stream in CASES[name](options.events):
             threads = size if name == "buckets" else 1
             spent = measured(lambda s=stream, n=threads: s.run(output="final", threads=n))
-            lines.setdefault(SAID[name], []).append((size, 1e9 * spent / work))
             report.add(f"{name} {size:,}", cpu_s=round(spent, 3), ns_each=round(1e9 * spent / work, 1))
-    if options.plot:
-        options.plot.write_text(drawn(lines), encoding="utf-8")
 
 
 def measured(run: Callable[[], object]) -> float:
@@ -112,41 +98,3 @@ def _steps(first: int, last: int) -> list[int]:
     [10, 100, 1000]
     """
     return [first * 10**n for n in range(round(math.log10(last / first)) + 1)]
-
-
-def drawn(lines: dict[str, Sequence[tuple[int, float]]]) -> str:
-    """Nanoseconds for a unit of work by size, both logarithmic, as an SVG."""
-    every = [point for points in lines.values() for point in points]
-    across = [
-        math.floor(math.log10(min(x for x, _ in every))),
-        math.ceil(math.log10(max(x for x, _ in every))),
-    ]
-    up = [math.floor(math.log10(min(y for _, y in every))), math.ceil(math.log10(max(y for _, y in every)))]
-
-    def place(x: float, y: float) -> tuple[float, float]:
-        right = 70 + 480 * (math.log10(x) - across[0]) / max(1, across[1] - across[0])
-        return right, 290 - 250 * (math.log10(y) - up[0]) / max(1, up[1] - up[0])
-
-    parts = [
-        '<svg xmlns="http://www.w3.org/2000/svg" width="780" height="340" font-family="sans-serif" '
-        'font-size="12">'
-    ]
-    parts.append(
-        '<rect width="780" height="340" fill="white"/>'
-        '<text x="70" y="22">CPU nanoseconds for a unit of work</text>'
-    )
-    for power in range(up[0], up[1] + 1):
-        _, y = place(10.0 ** across[0], 10.0**power)
-        parts.append(
-            f'<path d="M70 {y:.1f}H550" stroke="#ddd"/>'
-            f'<text x="62" y="{y + 4:.1f}" text-anchor="end">{10.0**power:g}</text>'
-        )
-    for power in range(across[0], across[1] + 1):
-        x, _ = place(10.0**power, 10.0 ** up[0])
-        parts.append(f'<text x="{x:.1f}" y="310" text-anchor="middle">{10.0**power:g}</text>')
-    for number, (name, points) in enumerate(lines.items()):
-        colour = COLOURS[number % len(COLOURS)]
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*point) for point in points))
-        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        parts.append(f'<text x="570" y="{60 + 20 * number}" fill="{colour}">{name}</text>')
-    return "\n".join([*parts, "</svg>", ""])

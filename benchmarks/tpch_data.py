@@ -7,6 +7,8 @@ keys, of other customers, so that values are spread as the generator spreads the
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -46,11 +48,18 @@ def generated(
 ) -> dict[str, pa.Table]:
     """The tables at a scale, written to a folder where they are not there; or these columns of some."""
     if not all((folder / f"{name}.parquet").exists() for name in TABLES):
-        tool = Path(sys.executable).parent / "tpchgen-cli"
-        command = [str(tool), "parquet", "-s", str(scale), "--output-dir", str(folder)]
+        command = [_generator(), "parquet", "-s", str(scale), "--output-dir", str(folder)]
         subprocess.run(command, check=True, capture_output=True)
     wanted: Mapping[str, list[str] | None] = dict.fromkeys(TABLES) if columns is None else columns
     return {t: _plain(pq.read_table(folder / f"{t}.parquet", columns=some)) for t, some in wanted.items()}
+
+
+def _generator() -> str:
+    """The program that makes the tables: beside Python, or where its package was laid."""
+    places = [str(Path(sys.executable).parent), *(f"{path}/bin" for path in sys.path), os.environ["PATH"]]
+    found = shutil.which("tpchgen-cli", path=os.pathsep.join(places))
+    assert found, "tpchgen-cli is not installed"
+    return found
 
 
 def schemas(folder: Path) -> dict[str, pa.Schema]:

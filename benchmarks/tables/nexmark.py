@@ -1,0 +1,158 @@
+"""NEXMark: by query and as means, beside DuckDB and Polars, and by threads."""
+
+from __future__ import annotations
+
+from benchmarks.figures import NOT_MEASURED, Results, in_units, ratio, short, table
+from benchmarks.tables.drawing import bars
+
+TWO, WIDE = "2-cores", "16-cores"
+QUERIES = [f"q{number}" for number in range(23)]
+MEMORY, FILES = ("--memory --timing", "--threads"), ("--timing", "--memory --threads --on-spark")
+"""Words of the call that a run was measured by, and words that it lacks."""
+THREADS = (1, 4, 16)
+
+
+def by_query(results: Results) -> str:
+    """DuckDB's CPU on one thread over ours, and Polars'; means below."""
+    head = ["", "`final`", "ms", "`changes`", "Parquet, `final`", "Polars, `final`"]
+    rows = [
+        [
+            query,
+            _short(results, f"{query} final", "duckdb 1"),
+            short(results.figure(TWO, "nexmark", f"{query} final", "cpu_wall_s.final.0", *MEMORY), 1e-3, 0),
+            _short(results, f"{query} changes", "duckdb 1"),
+            _short(results, f"{query} final", "duckdb 1", FILES),
+            _short(results, f"{query} final", "polars"),
+        ]
+        for query in QUERIES
+    ]
+    return table(head, [*rows, _means(results)])
+
+
+def _short(results: Results, case: str, rival: str, how: tuple[str, str] = MEMORY) -> str:
+    return short(results.figure(TWO, "nexmark", case, f"ratio_to.{rival} cpu", *how))
+
+
+def _means(results: Results) -> list[str]:
+    cells = ["**mean**", _short(results, "mean final", "duckdb 1"), ""]
+    cells += [_short(results, "mean changes", "duckdb 1"), _short(results, "mean final", "duckdb 1", FILES)]
+    cells.append(_short(results, "mean final", "polars"))
+    return [f"**{cell}**" if cell and cell[0].isdigit() else cell for cell in cells]
+
+
+def means(results: Results) -> str:
+    """Geometric means over all queries."""
+    asked = [
+        ("Arrow tables in memory, CPU, DuckDB on one thread", "duckdb 1 cpu", MEMORY),
+        ("the same by the clock, DuckDB on two threads", "duckdb 2 wall", MEMORY),
+        ("Polars, CPU (its query q12 is not there)", "polars cpu", MEMORY),
+        ("Parquet files, CPU, DuckDB on one thread", "duckdb 1 cpu", FILES),
+    ]
+    rows = [
+        [
+            said,
+            *(
+                ratio(results.figure(TWO, "nexmark", f"mean {output}", f"ratio_to.{rival}", *how))
+                for output in ("final", "changes")
+            ),
+        ]
+        for said, rival, how in asked
+    ]
+    return table(["theirs over ours", "`final`", "`changes`"], rows)
+
+
+def behind(results: Results) -> str:
+    """The queries that take over twice what a rival takes."""
+    rows = []
+    for said, rival, output in (
+        ("DuckDB, `final`", "duckdb 1", "final"),
+        ("DuckDB, `changes`", "duckdb 1", "changes"),
+        ("Polars, `final`", "polars", "final"),
+    ):
+        found = {
+            query: figure.median
+            for query in QUERIES
+            if (
+                figure := results.figure(
+                    TWO, "nexmark", f"{query} {output}", f"ratio_to.{rival} cpu", *MEMORY
+                )
+            )
+        }
+        below = sorted((value, query) for query, value in found.items() if value < 0.5)
+        text = ", ".join(f"{query} ({value:.2f})" for value, query in below) or "none"
+        rows.append([said, text if found else NOT_MEASURED])
+    return table(["theirs over ours", "below 0.5"], rows)
+
+
+def least(results: Results, output: str = "final") -> float | None:
+    """The least ratio to DuckDB of any query."""
+    found = (
+        results.figure(TWO, "nexmark", f"{query} {output}", "ratio_to.duckdb 1 cpu", *MEMORY)
+        for query in QUERIES
+    )
+    return min((figure.median for figure in found if figure), default=None)
+
+
+def by_threads(results: Results) -> str:
+    """As many threads for us as for DuckDB, by the clock: the mean, and queries that gain and lose most."""
+    mean = [
+        ratio(results.figure(WIDE, "nexmark", f"mean {n} threads", "ratio_to.duckdb", "--threads"))
+        for n in THREADS
+    ]
+    rows = [["DuckDB's time over ours, geometric mean", *mean]]
+    times = {query: [_ms(results, query, n) for n in THREADS] for query in QUERIES}
+    slower = sorted(
+        (one / most, query)
+        for query, (one, *_, most) in times.items()
+        if one is not None and most is not None
+    )
+    for _, query in [*slower[:2], *slower[-2:]]:
+        rows.append([f"{query}, ms", *(f"{ms:,.0f}" if ms is not None else "" for ms in times[query])])
+    return table(["threads", *map(str, THREADS)], rows)
+
+
+def _ms(results: Results, query: str, threads: int) -> float | None:
+    figure = results.figure(WIDE, "nexmark", f"{query} {threads} threads", "ms", "--threads")
+    return figure.median if figure else None
+
+
+def on_spark(results: Results) -> str:
+    """The queries that Spark's own streaming has."""
+    rows = []
+    for query in [*QUERIES, "median"]:
+        case = f"{query} on spark"
+        times = results.figure(TWO, "nexmark", case, "ratio_to.spark_own", "--on-spark")
+        ours, own = (
+            short(results.figure(TWO, "nexmark", case, name, "--on-spark"))
+            for name in ("epoch_s", "spark_own_epoch_s")
+        )
+        if times is None:
+            continue
+        name = "**median**" if query == "median" else query
+        rows.append([name, short(times), ours, own])
+    return table(["", "times Spark's own", "our epoch, s", "Spark's own, s"], rows)
+
+
+def spark_in_short(results: Results) -> str:
+    """How many queries are ahead of Spark's own, and the median."""
+    found = [
+        figure.median
+        for query in QUERIES
+        if (figure := results.figure(TWO, "nexmark", f"{query} on spark", "ratio_to.spark_own", "--on-spark"))
+    ]
+    median = results.figure(TWO, "nexmark", "median on spark", "ratio_to.spark_own", "--on-spark")
+    if not found or median is None:
+        return NOT_MEASURED
+    ahead = sum(ratio > 1 for ratio in found)
+    span = f"{min(found):.2f} to {max(found):.2f}"
+    return f"the median {in_units(median, 1, 2)} times; {ahead} of {len(found)} ahead, {span}"
+
+
+def plot(results: Results) -> str:
+    """By query, DuckDB's CPU on one thread over ours."""
+    found = (
+        (query, results.figure(TWO, "nexmark", f"{query} final", "ratio_to.duckdb 1 cpu", *MEMORY))
+        for query in QUERIES
+    )
+    drawn = [(query, figure.median) for query, figure in found if figure]
+    return bars("NEXMark: DuckDB's CPU on one thread over ours, output final", drawn)
