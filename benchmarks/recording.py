@@ -39,7 +39,7 @@ class Outcome(NamedTuple):
     failed: str = ""
 
 
-def attempt(call: str, *, source: Path | None = None, limit: float | None = None) -> Outcome:
+def attempt(call: str, *, source: Path | None = None, limit: float = float("inf")) -> Outcome:
     """Runs a benchmark once in a process of its own; ``source`` is the checkout whose code it measures."""
     name, *arguments = shlex.split(call)
     home = source or HOME
@@ -56,11 +56,11 @@ def attempt(call: str, *, source: Path | None = None, limit: float | None = None
     )
     failed = ""
     try:
-        said, wrote = process.communicate(timeout=limit)
+        said, wrote = process.communicate(timeout=None if limit == float("inf") else limit)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         said, wrote = process.communicate()
-        failed = f"took more than {limit:.0f} s"
+        failed = f"took more than {limit:.3g} s"
     if process.returncode and not failed:
         last = wrote.strip().splitlines()[-1:] or [""]
         failed = f"ended with {process.returncode}: {last[0][:300]}"
@@ -102,10 +102,12 @@ class Recording:
     record: Record
     asked: Sequence[Asked]
     commit: str
-    limit: float = 600.0
+    limit: float = float("inf")
     """Seconds that one run may take."""
     within: float = float("inf")
     """Seconds in which a further round of a benchmark must fit, by how long the longest took."""
+    source: Path = HOME
+    """The checkout whose code is measured."""
     said: dict[str, list[list[dict[str, Any]]]] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
 
@@ -117,12 +119,12 @@ class Recording:
                 continue
             print(f"round {turn + 1} of {one.rounds}: {one.call}", file=sys.stderr, flush=True)
             start = time.monotonic()
-            rows, failed = attempt(one.call, limit=min(self.limit, left))
+            rows, failed = attempt(one.call, source=self.source, limit=min(self.limit, left))
             longest[one.call] = max(longest[one.call], time.monotonic() - start)
             self._keep(one.call, rows, failed)
         for one in self.asked:
             if one.call not in self.said:
-                self._keep(one.call, [], f"there was no time for it in {self.within:.0f} s")
+                self._keep(one.call, [], f"there was no time for it in {self.within:.3g} s")
 
     def _turns(self) -> Iterator[tuple[int, Asked]]:
         for turn in range(max((one.rounds for one in self.asked), default=0)):

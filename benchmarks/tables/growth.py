@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.figures import Results, in_units, millions, ratio, short, table
+from benchmarks.figures import Results, ratio, short, table
 from benchmarks.tables.drawing import Line, lines
 
 TWO, WIDE = "2-cores", "16-cores"
@@ -19,15 +19,6 @@ CASES = {
     "hopping": "mean over hopping windows, 10 K keys",
 }
 THREADS = (2, 4, 16)
-
-
-def growth(results: Results) -> str:
-    head = ["ns an event, by", *(f"{size:,}" for size in SIZES)]
-    rows = [
-        [said, *(short(results.figure(TWO, "growth", f"{case} {size:,}", "ns_each"), 1, 1) for size in SIZES)]
-        for case, said in GROWING.items()
-    ]
-    return table(head, rows)
 
 
 def growth_plot(results: Results) -> str:
@@ -52,21 +43,6 @@ def threads(results: Results) -> str:
     return table(head, rows)
 
 
-def two_threads(results: Results) -> str:
-    """Two threads on two cores: rates, what they cost, and how long Python's lock is held."""
-    rows = []
-    for case, said in CASES.items():
-        busy, cpu, lock = (
-            in_units(results.figure(TWO, "threads", case, name, "--only"), 1, 2)
-            for name in ("busy", "cpu_to_one_thread", "lock_held")
-        )
-        rows.append(
-            [said, millions(results.figure(TWO, "threads", case, "events_per_s", "--only")), busy, cpu, lock]
-        )
-    head = ["two threads", "events a second", "cores at work", "CPU over one thread's", "lock held on one"]
-    return table(head, rows)
-
-
 def threads_plot(results: Results) -> str:
     drawn = []
     for case, said in CASES.items():
@@ -74,7 +50,8 @@ def threads_plot(results: Results) -> str:
             (n, results.figure(WIDE, "threads", case, "ratio_to.one_thread", f"--threads {n}"))
             for n in THREADS
         )
-        drawn.append(Line(said, [(1, 1.0), *((n, figure.median) for n, figure in seen if figure)]))
+        points = [(n, figure.median) for n, figure in seen if figure]
+        drawn.append(Line(said, [(1, 1.0), *points] if points else []))
     seen_too = (
         (n, results.figure(WIDE, "nexmark", f"mean {n} threads", "ratio_to.duckdb", "--threads"))
         for n in (1, 4, 16)

@@ -12,34 +12,6 @@ MEMORY, FILES = ("--memory --timing", "--threads"), ("--timing", "--memory --thr
 THREADS = (1, 4, 16)
 
 
-def by_query(results: Results) -> str:
-    """DuckDB's CPU on one thread over ours, and Polars'; means below."""
-    head = ["", "`final`", "ms", "`changes`", "Parquet, `final`", "Polars, `final`"]
-    rows = [
-        [
-            query,
-            _short(results, f"{query} final", "duckdb 1"),
-            short(results.figure(TWO, "nexmark", f"{query} final", "cpu_wall_s.final.0", *MEMORY), 1e-3, 0),
-            _short(results, f"{query} changes", "duckdb 1"),
-            _short(results, f"{query} final", "duckdb 1", FILES),
-            _short(results, f"{query} final", "polars"),
-        ]
-        for query in QUERIES
-    ]
-    return table(head, [*rows, _means(results)])
-
-
-def _short(results: Results, case: str, rival: str, how: tuple[str, str] = MEMORY) -> str:
-    return short(results.figure(TWO, "nexmark", case, f"ratio_to.{rival} cpu", *how))
-
-
-def _means(results: Results) -> list[str]:
-    cells = ["**mean**", _short(results, "mean final", "duckdb 1"), ""]
-    cells += [_short(results, "mean changes", "duckdb 1"), _short(results, "mean final", "duckdb 1", FILES)]
-    cells.append(_short(results, "mean final", "polars"))
-    return [f"**{cell}**" if cell and cell[0].isdigit() else cell for cell in cells]
-
-
 def means(results: Results) -> str:
     """Geometric means over all queries."""
     asked = [

@@ -6,8 +6,10 @@ import doctest
 from pathlib import Path
 
 import pytest
-from benchmarks import compare, figures, records
+from benchmarks import compare, figures, recording, records
+from benchmarks.recording import Asked, Recording, attempt
 from benchmarks.records import Figure, Record, Run, gathered
+from benchmarks.tables import PLOTS, TABLES, drawing, papers
 
 ROUNDS = [
     [{"bench": "core", "case": "y1", "events_per_s": rate, "ratio_to": {"duckdb": 2.0}, "equal": True}]
@@ -15,7 +17,7 @@ ROUNDS = [
 ]
 
 
-@pytest.mark.parametrize("module", [records, figures, compare])
+@pytest.mark.parametrize("module", [records, recording, figures, compare, drawing, papers])
 def test_examples_in_docstrings_hold(module: object) -> None:
     found = doctest.testmod(module)
     assert found.attempted and not found.failed
@@ -58,6 +60,103 @@ def test_only_places_for_tables_are_written_over() -> None:
 def test_a_place_for_a_table_that_nobody_makes_is_refused() -> None:
     with pytest.raises(LookupError, match=r"spark\.md has a place for the table 'x'"):
         figures.filled("<!-- table: x -->\n<!-- end of table -->", {}, figures.Results({}), "spark.md")
+
+
+FAKE = """
+import signal, sys
+name = sys.argv[1]
+print('{"bench": "%s", "case": "one", "ms": 5}' % name, flush=True)
+if name == "endless":
+    signal.pause()
+sys.exit("the reason" if name == "broken" else 0)
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """Benchmarks that say one row; one then fails, one never ends."""
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks" / "__main__.py").write_text(FAKE)
+    return tmp_path
+
+
+def recorded(checkout: Path, asked: list[Asked], **how: float) -> Recording:
+    path = checkout / "record.json"
+    recording = Recording(path, Record({"name": "here"}, "1"), asked, "abc", source=checkout, **how)
+    recording.run()
+    return recording
+
+
+def test_a_benchmark_that_fails_is_kept_with_its_reason_and_loses_no_other(checkout: Path) -> None:
+    found = recorded(checkout, [Asked("broken", 2), Asked("sound --fast", 2)])
+    runs = {run.bench: run for run in Record.read(found.path).runs}
+    assert runs["broken"].failed == "ended with 1: the reason"
+    assert runs["broken"].cases == {"one": {"ms": Figure(5, 5, 5)}}
+    assert (runs["sound"].arguments, runs["sound"].rounds, runs["sound"].failed) == ("--fast", 2, "")
+    assert list(found.failed) == ["broken"]
+
+
+def test_a_benchmark_that_takes_too_long_is_ended(checkout: Path) -> None:
+    assert attempt("endless", source=checkout, limit=0.2).failed == "took more than 0.2 s"
+
+
+def test_benchmarks_for_which_there_was_no_time_are_told(checkout: Path) -> None:
+    found = recorded(checkout, [Asked("sound", 1)], within=0.0)
+    assert [run.failed for run in Record.read(found.path).runs] == ["there was no time for it in 0 s"]
+
+
+def test_records_of_processes_side_by_side_become_one(tmp_path: Path) -> None:
+    paths = []
+    for number, bench in enumerate(("core", "spark")):
+        paths.append(tmp_path / f"{number}.json")
+        Record({"name": "here", "cores": "2"}, "1", (Run(bench, "", "abc", 1, {}),)).write(paths[-1])
+    recording.merge([*map(str, paths), "--out", str(tmp_path / "all.json")])
+    assert [run.bench for run in Record.read(tmp_path / "all.json").runs] == ["core", "spark"]
+
+
+@pytest.mark.parametrize(
+    "other", [Record({"cores": "16"}, "1"), Record({"cores": "2"}, "2"), Record({}, "1")]
+)
+def test_records_of_different_machines_or_versions_do_not_become_one(other: Record) -> None:
+    with pytest.raises(ValueError, match=r"records of one machine: (cores|version) is"):
+        Record({"cores": "2"}, "1").beside(other)
+
+
+def test_the_version_is_that_of_the_checkout() -> None:
+    assert (
+        recording.version_of(figures.HOME)
+        == figures.HOME.joinpath("pyproject.toml").read_text().split('version = "')[1].split('"')[0]
+    )
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_table_can_be_made_of_nothing_and_stands_on_a_page(name: str) -> None:
+    TABLES[name](figures.Results({}))
+    places = [page for page in figures.pages() if f"<!-- table: {name} -->" in page.read_text("utf-8")]
+    assert places
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_every_plot_can_be_made_of_nothing_and_stands_on_a_page(name: str) -> None:
+    assert "not measured" in PLOTS[name](figures.Results({}))
+    assert any(f"pictures/{name}" in page.read_text("utf-8") for page in figures.pages())
+
+
+def test_every_call_of_a_list_is_a_benchmark() -> None:
+    for path in (figures.HOME / "benchmarks" / "calls").glob("*.tsv"):
+        for line in path.read_text().splitlines():
+            _, rounds, call = line.split("\t")
+            assert int(rounds) and (figures.HOME / "benchmarks" / f"{call.split()[0]}.py").exists()
+
+
+def test_a_goal_leaves_the_table_of_what_is_missed_when_it_is_reached() -> None:
+    def table(speed: float) -> str:
+        row = {"case": "temporal_join", "events_per_s": speed}
+        run = Run("core", "", "abc", 1, gathered([[row]]))
+        return TABLES["missed"](figures.Results({"2-cores": Record({}, "1", (run,))}))
+
+    assert "14.00 M" in table(14e6)
+    assert "M" not in table(15e6).replace("measured", "")
 
 
 def test_what_was_not_measured_says_so() -> None:
