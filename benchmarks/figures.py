@@ -23,6 +23,8 @@ from benchmarks.records import RESULTS, Figure, Record, Run
 HOME = Path(__file__).parents[1]
 PLACE = re.compile(r"(<!-- table: (?P<name>[a-z0-9-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 NOT_MEASURED = "not measured"
+STANDS_IN = {"2-cores": "2-cores-shared"}
+"""A machine whose record is asked where that of another lacks something."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,8 @@ class Results:
     def runs(self, machine: str, bench: str, arguments: str = "", without: str = "") -> Iterator[Run]:
         """The runs of a benchmark whose arguments hold all of these words, and none of those."""
         wanted, unwanted = set(arguments.split()), set(without.split())
-        for run in self.records[machine].runs if machine in self.records else ():
+        asked = (self.records.get(name) for name in (machine, STANDS_IN.get(machine, "")))
+        for run in (run for record in asked if record for run in record.runs):
             given = set(run.arguments.split())
             if run.bench == bench and wanted <= given and not unwanted & given:
                 yield run
@@ -102,6 +105,15 @@ def in_units(figure: Figure | None, unit: float = 1, digits: int = 0, sign: str 
     if figure is None:
         return NOT_MEASURED
     return f"{figure.median / unit:,.{digits}f}{sign}{spread(figure, unit, digits)}"
+
+
+def with_unit(text: str, unit: str) -> str:
+    """A figure with its unit; what was not measured has none.
+
+    >>> with_unit("5", " steps"), with_unit("not measured", " steps")
+    ('5 steps', 'not measured')
+    """
+    return text if text.startswith(NOT_MEASURED) else text + unit
 
 
 def short(figure: Figure | None, unit: float = 1, digits: int = 2, sign: str = "") -> str:

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from benchmarks.figures import Results, table
 from benchmarks.recording import RIVALS
 
 
 def machines(results: Results) -> str:
-    rows = []
+    """What each machine is; what it has in common with the one above is not said again."""
+    rows: list[list[str]] = []
     for name, record in results.records.items():
         have = record.machine
         versions = [f"{rival} {have[rival]}" for rival in (*RIVALS, "java") if have.get(rival)]
-        commits = sorted({run.commit for run in record.runs})
         about = ", ".join(filter(None, (have["processor"], have["memory"], have.get("note", ""))))
-        rows.append([f"`{name}`", have["cores"], about, f"Python {have['python']}, {', '.join(versions)}"])
-        rows[-1].append(f"{record.version} ({', '.join(commits)})")
-    return table(["machine", "cores", "what it is", "with", "version (commit)"], rows)
+        commits = ", ".join(sorted({run.commit for run in record.runs}))
+        rows.append([f"`{name}`", about, f"Python {have['python']}", ", ".join(versions)])
+        rows[-1].append(f"{record.version} ({commits})")
+    for before, row in reversed(list(pairwise(rows))):
+        row[3] = "as above" if row[3] == before[3] else row[3]
+    return table(["machine", "what it is", "Python", "with", "version (commit)"], rows)
 
 
 def failed(results: Results) -> str:
-    """Benchmarks that ended early, and why."""
-    rows = [
-        [f"`{name}`", f"`{run.bench} {run.arguments}`", run.failed]
-        for name, record in results.records.items()
-        for run in record.runs
-        if run.failed
-    ]
-    return table(["machine", "benchmark", "why it ended"], rows) if rows else "None."
+    """How many benchmarks ended early; the records say which, and why."""
+    lines = []
+    for name, record in results.records.items():
+        early = sum(bool(run.failed) for run in record.runs)
+        if early:
+            lines.append(f"On `{name}` {early} of {len(record.runs)} benchmarks had too little time.")
+    return " ".join(lines) or "All benchmarks came to their end."

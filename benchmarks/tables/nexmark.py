@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from benchmarks.figures import NOT_MEASURED, Results, in_units, ratio, short, table
+import statistics
+
+from benchmarks.figures import NOT_MEASURED, Figure, Results, ratio, short, table, with_unit
 from benchmarks.tables.drawing import bars
 
 TWO, WIDE = "2-cores", "16-cores"
@@ -66,58 +68,57 @@ def least(results: Results, output: str = "final") -> float | None:
 
 
 def by_threads(results: Results) -> str:
-    """As many threads for us as for DuckDB, by the clock: the mean, and queries that gain and lose most."""
+    """As many threads for us as for DuckDB, by the clock: means, and queries that gain and lose most."""
     mean = [
         ratio(results.figure(WIDE, "nexmark", f"mean {n} threads", "ratio_to.duckdb", "--threads"))
         for n in THREADS
     ]
     rows = [["DuckDB's time over ours, geometric mean", *mean]]
     times = {query: [_ms(results, query, n) for n in THREADS] for query in QUERIES}
-    slower = sorted(
-        (one / most, query)
-        for query, (one, *_, most) in times.items()
-        if one is not None and most is not None
-    )
+    for said, name in (("ours, geometric mean, ms", "ms"), ("DuckDB's", "duckdb_ms")):
+        every = [[_ms(results, query, n, name) for query in QUERIES] for n in THREADS]
+        means = [statistics.geometric_mean(known) for some in every if (known := [ms for ms in some if ms])]
+        rows.append([said, *(f"{ms:,.0f}" for ms in means)])
+    slower = sorted((one / most, query) for query, (one, *_, most) in times.items() if one and most)
     for _, query in [*slower[:2], *slower[-2:]]:
-        rows.append([f"{query}, ms", *(f"{ms:,.0f}" if ms is not None else "" for ms in times[query])])
+        rows.append([f"{query}, ms", *(f"{ms:,.0f}" if ms else "" for ms in times[query])])
     return table(["threads", *map(str, THREADS)], rows)
 
 
-def _ms(results: Results, query: str, threads: int) -> float | None:
-    figure = results.figure(WIDE, "nexmark", f"{query} {threads} threads", "ms", "--threads")
+def _ms(results: Results, query: str, threads: int, name: str = "ms") -> float | None:
+    figure = results.figure(WIDE, "nexmark", f"{query} {threads} threads", name, "--threads")
     return figure.median if figure else None
+
+
+def _on_spark(results: Results, query: str, name: str) -> Figure | None:
+    return results.figure(TWO, "nexmark", f"{query} on spark", name, "--on-spark")
+
+
+def on_spark_median(results: Results) -> Figure | None:
+    """The median of all queries that were measured on Spark."""
+    found = [_on_spark(results, query, "ratio_to.spark_own") for query in QUERIES]
+    known = [figure.median for figure in found if figure]
+    return Figure(statistics.median(known), min(known), max(known)) if known else None
 
 
 def on_spark(results: Results) -> str:
     """The queries that Spark's own streaming has."""
     rows = []
-    for query in [*QUERIES, "median"]:
-        case = f"{query} on spark"
-        times = results.figure(TWO, "nexmark", case, "ratio_to.spark_own", "--on-spark")
-        ours, own = (
-            short(results.figure(TWO, "nexmark", case, name, "--on-spark"))
-            for name in ("epoch_s", "spark_own_epoch_s")
-        )
-        if times is None:
-            continue
-        name = "**median**" if query == "median" else query
-        rows.append([name, short(times), ours, own])
+    for query in QUERIES:
+        names = ("ratio_to.spark_own", "epoch_s", "spark_own_epoch_s")
+        cells = [short(_on_spark(results, query, name)) for name in names]
+        if any(cells):
+            rows.append([query, *cells])
+    rows.append(["**median**", short(on_spark_median(results)), "", ""])
     return table(["", "times Spark's own", "our epoch, s", "Spark's own, s"], rows)
 
 
 def spark_in_short(results: Results) -> str:
     """How many queries are ahead of Spark's own, and the median."""
-    found = [
-        figure.median
-        for query in QUERIES
-        if (figure := results.figure(TWO, "nexmark", f"{query} on spark", "ratio_to.spark_own", "--on-spark"))
-    ]
-    median = results.figure(TWO, "nexmark", "median on spark", "ratio_to.spark_own", "--on-spark")
-    if not found or median is None:
-        return NOT_MEASURED
-    ahead = sum(ratio > 1 for ratio in found)
-    span = f"{min(found):.2f} to {max(found):.2f}"
-    return f"the median {in_units(median, 1, 2)} times; {ahead} of {len(found)} ahead, {span}"
+    found = [_on_spark(results, query, "ratio_to.spark_own") for query in QUERIES]
+    known = [figure.median for figure in found if figure]
+    ahead = f"; {sum(one > 1 for one in known)} of {len(known)} ahead"
+    return with_unit(ratio(on_spark_median(results)), f" times, the median{ahead}")
 
 
 def plot(results: Results) -> str:

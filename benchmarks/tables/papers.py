@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.figures import NOT_MEASURED, Figure, Results, in_units, millions, short, table
+from benchmarks.figures import NOT_MEASURED, Figure, Results, in_units, millions, short, table, with_unit
 
 TWO = "2-cores"
 PATTERNS = ("Y1", "Y2", "N1", "N2", "N3", "N4", "N5", "P6", "P7 w=10^4")
@@ -76,7 +76,7 @@ def pattern_state(results: Results) -> str:
 
 
 def _on_spark(results: Results, name: str) -> str:
-    return f"{millions(results.figure(TWO, 'qre', 'N2 from Parquet on Spark', name))} events/s"
+    return with_unit(millions(results.figure(TWO, "qre", "N2 from Parquet on Spark", name)), " events/s")
 
 
 def _theorem(results: Results, name: str) -> list[str]:
@@ -161,7 +161,7 @@ def feedback_saves(results: Results) -> str:
         [
             said,
             *(
-                _spared(results.figure(TWO, "feedback", f"{case}, {page} rows a page", "saved_percent"))
+                spared(results.figure(TWO, "feedback", f"{case}, {page} rows a page", "saved_percent"))
                 for page in (21600, 450)
             ),
         ]
@@ -170,9 +170,9 @@ def feedback_saves(results: Results) -> str:
     return table(["query", "21,600 rows", "450 rows"], rows)
 
 
-def _spared(figure: Figure | None) -> str:
+def spared(figure: Figure | None) -> str:
     """
-    >>> _spared(Figure(27, 27, 27)), _spared(Figure(-18, -20, -3))
+    >>> spared(Figure(27, 27, 27)), spared(Figure(-18, -20, -3))
     ('27 % less', '18 % more (20 to 3)')
     """
     if figure is None:
@@ -193,7 +193,7 @@ def loops(results: Results) -> str:
         case = f"W, an event every 30 steps, {progress}"
         waits = in_units(results.figure(TWO, "ffp", case, "events_wait"))
         pages = in_units(results.figure(TWO, "ffp", case, "pages_around"))
-        rows.append([words, f"{waits} steps", pages])
+        rows.append([words, with_unit(waits, " steps"), pages])
     return table(["", "an event waits before it is read", "pages that go around"], rows)
 
 
@@ -208,7 +208,9 @@ def pace(results: Results) -> str:
     ]
     useful = in_units(results.figure(TWO, "feedback", "suite 3 union", "useful"))
     all_rows = in_units(results.figure(TWO, "feedback", "suite 3 union", "rows"))
-    return table(["", "rows kept"], [["a plain union", f"{all_rows}, of which {useful} are useful"], *rows])
+    return table(
+        ["", "rows kept"], [["a plain union", with_unit(all_rows, f", of which {useful} are useful")], *rows]
+    )
 
 
 def how_far(results: Results) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.figures import NOT_MEASURED, Results, in_units, millions, ratio, short, table
+from benchmarks.figures import NOT_MEASURED, Results, in_units, millions, ratio, short, table, with_unit
 from benchmarks.tables.nexmark import spark_in_short
 
 TWO, WIDE = "2-cores", "16-cores"
@@ -24,8 +24,8 @@ def _y1(results: Results, sizes: tuple[int, ...]) -> list[list[str]]:
     return [
         [
             f"Yahoo's Y1, epochs of {size} M events",
-            _with(millions(results.figure(TWO, "spark", f"y1_{size}M", "events_per_s")), " events/s"),
-            _with(
+            with_unit(millions(results.figure(TWO, "spark", f"y1_{size}M", "events_per_s")), " events/s"),
+            with_unit(
                 ratio(results.figure(TWO, "spark", f"y1_{size}M", "ratio_to.spark_own")),
                 f" times Spark's own{_rounds(results, size)}",
             ),
@@ -56,11 +56,6 @@ def _frame(results: Results) -> list[list[str]]:
     return [[said, f"{_listed(rates)} M events/s", f"{_listed(ratios)} times"]]
 
 
-def _with(text: str, words: str) -> str:
-    """A figure with its unit; what was not measured has none."""
-    return text if text == NOT_MEASURED else text + words
-
-
 def _listed(texts: list[str]) -> str:
     return ", ".join(text or NOT_MEASURED for text in texts)
 
@@ -88,18 +83,20 @@ def _rest(results: Results) -> list[list[str]]:
         ],
         [
             "temporal join with corrections",
-            _with(
+            with_unit(
                 in_units(results.figure(TWO, "spark", "temporal_join", "events_per_s"), 1e3), " K events/s"
             ),
-            _with(
+            with_unit(
                 ratio(results.figure(TWO, "spark", "temporal_join", "ratio_to.by_hand"), 0),
                 " times the same by hand in `transformWithStateInPandas`",
             ),
         ],
         [
             "join with 500 MB of state in each bucket, 1 % touched",
-            f"{seconds(state, 'seconds')} an epoch, the slowest {seconds(state, 'slowest_seconds')}",
-            f"{seconds(state, 'without_state_seconds')} without that state",
+            with_unit(
+                seconds(state, "seconds"), f" an epoch, the slowest {seconds(state, 'slowest_seconds')}"
+            ),
+            with_unit(seconds(state, "without_state_seconds"), " without that state"),
         ],
     ]
 
@@ -109,8 +106,8 @@ def wide(results: Results) -> str:
     rows = [
         [
             f"Y1, epochs of {size} M events",
-            _with(millions(results.figure(WIDE, "spark", f"y1_{size}M", "events_per_s")), " events/s"),
-            _with(
+            with_unit(millions(results.figure(WIDE, "spark", f"y1_{size}M", "events_per_s")), " events/s"),
+            with_unit(
                 ratio(results.figure(WIDE, "spark", f"y1_{size}M", "ratio_to.spark_own")),
                 " times Spark's own",
             ),
@@ -147,7 +144,7 @@ def epoch_simulated(results: Results) -> str:
             case = f"{slots} slots, 10 M events/s, {latency} ms a file"
             seconds = results.figure(TWO, "epochs", case, "epoch_s")
             holds = results.value(TWO, "epochs", case, "holds")
-            cells.append("does not keep up" if holds == "False" else _with(in_units(seconds, 1, 1), " s"))
+            cells.append("does not keep up" if holds == "False" else with_unit(in_units(seconds, 1, 1), " s"))
             buckets = short(results.figure(TWO, "epochs", case, "buckets"), 1, 0) or buckets
             found = results.value(TWO, "epochs", case, "first_to_grow")
             grows = found if isinstance(found, str) else grows

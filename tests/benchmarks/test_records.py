@@ -50,6 +50,18 @@ def test_the_newest_version_speaks_for_a_machine(tmp_path: Path) -> None:
     assert found == Figure(7, 7, 7)
 
 
+def test_a_record_of_the_same_kind_of_machine_stands_in_for_what_one_lacks(tmp_path: Path) -> None:
+    for name, figures_of in (("2-cores", {"y1": 5.0}), ("2-cores-shared", {"y1": 7.0, "join": 9.0})):
+        cases = {case: {"ms": Figure(ms, ms, ms)} for case, ms in figures_of.items()}
+        Record({}, "1", (Run("core", "", "abc", 1, cases),)).write(tmp_path / name / "1.json")
+    found = figures.Results.read(tmp_path)
+    assert [found.figure("2-cores", "core", case, "ms") for case in ("y1", "join", "late")] == [
+        Figure(5, 5, 5),
+        Figure(9, 9, 9),
+        None,
+    ]
+
+
 def test_only_places_for_tables_are_written_over() -> None:
     page = "a 1\n<!-- table: t -->\nold\n<!-- end of table -->\nb 2\n"
     wanted = "a 1\n<!-- table: t -->\n\nnew\n\n<!-- end of table -->\nb 2\n"
@@ -155,7 +167,7 @@ def test_a_goal_leaves_the_table_of_what_is_missed_when_it_is_reached() -> None:
         run = Run("core", "", "abc", 1, gathered([[row]]))
         return TABLES["missed"](figures.Results({"2-cores": Record({}, "1", (run,))}))
 
-    assert "14.00 M" in table(14e6)
+    assert "14.0 M" in table(14e6)
     assert "M" not in table(15e6).replace("measured", "")
 
 
