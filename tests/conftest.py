@@ -5,7 +5,10 @@ from __future__ import annotations
 import gc
 import os
 
+import pytest
+from depth import DEPTH
 from hypothesis import HealthCheck, Phase, settings
+from thin import thinned
 
 os.environ["BROWSER"] = "true"  # no test opens a page on the desktop of whoever runs it
 FOUND = (Phase.explicit, Phase.reuse, Phase.generate)
@@ -15,6 +18,19 @@ settings.register_profile(
 )
 settings.register_profile("searching", deadline=None, print_blob=True)
 settings.load_profile("searching" if os.environ.get("CAESURA_SEARCH") else "repeatable")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--whole", action="store_true", help="all cases of the searches that are thinned")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of a search marked ``thin`` a part, unless a test is asked for by its name."""
+    named = config.getoption("keyword") or any("::" in arg for arg in config.args)
+    if DEPTH == 1 and not named and not config.getoption("whole", default=False):
+        items[:], left = thinned(items)
+        config.hook.pytest_deselected(items=left)
 
 
 def pytest_collection_finish() -> None:

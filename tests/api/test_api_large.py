@@ -38,6 +38,7 @@ def called(call: Callable[..., Any], given: dict[str, Any]) -> Any:
     return call(*args, **more)
 
 
+@pytest.mark.thin(5)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("name", [name for name in sorted(CALLS) if counted(CALLS[name]())])
 def test_what_is_beyond_all_time_is_refused_by_name(name: str) -> None:

@@ -179,6 +179,7 @@ WITH: dict[str, Callable[[Any], Any]] = {
 """Calls whose other arguments have to be right before their words are looked at."""
 
 
+@pytest.mark.thin(4)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("label", sorted(CLOSED))
 def test_a_word_that_an_argument_does_not_know_is_refused_by_name(label: str) -> None:

@@ -310,6 +310,7 @@ def refused(use: Callable[[], Any]) -> CaesuraError:
     return told.value
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("name", sorted(IN_STREAM))
 def test_a_length_of_stream_time_means_the_same_in_every_form(name: str) -> None:
     use = IN_STREAM[name]
@@ -334,6 +335,7 @@ SAME = ("Result.utility.within", "synchronised.every", "adequate.lifetimes", "ch
 """What shows no difference between a minute and an hour here."""
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("name", sorted(IN_CLOCK))
 def test_a_length_of_clock_time_has_a_unit_on_every_stream(name: str) -> None:
     use = IN_CLOCK[name]

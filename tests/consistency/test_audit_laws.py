@@ -146,6 +146,7 @@ def recomputed(trial: Trial, claim: Claim) -> Known:
     return Evaluation(fed).of(trial.plan)
 
 
+@pytest.mark.thin(12)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_audit_agrees_at_every_claim_or_says_why_it_cannot_tell(case: LawCase) -> None:
     told: Counter[bool] = Counter()

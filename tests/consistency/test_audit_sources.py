@@ -131,6 +131,7 @@ def audited(stream: Stream, mode: Mode, seed: int) -> list[AuditFinding]:
     return audit_states({"out": stream.node}, [(c, {"out": done.at(c)}) for c in done.claims])
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("name", PLANS)
 def test_every_claim_over_any_source_passes_the_audit(name: str) -> None:
     @settings(max_examples=EXAMPLES, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))

@@ -203,6 +203,7 @@ def claimed(stream: Stream) -> list[tuple[cz.Claim, dict[str, History]]]:
     return [(claim, {"out": done.at(claim)}) for claim in done.claims]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("step", STEPS)
 def test_the_audit_agrees_with_the_engine_at_every_claim(step: str) -> None:
     stream = STEPS[step]()

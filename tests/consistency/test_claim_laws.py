@@ -37,6 +37,7 @@ def single_rows(trial: Trial) -> Trial:
     return Trial(trial.case, fed, schedule=trial.schedule, waits=frozenset(range(0, len(fed), 3)))
 
 
+@pytest.mark.thin(12)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_every_claimed_state_is_that_of_its_prefix(case: LawCase) -> None:
     @settings(max_examples=EXAMPLES, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))

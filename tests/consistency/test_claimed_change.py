@@ -116,6 +116,7 @@ def tried(stops: list[Any]) -> list[Any]:
     return [(plan, stops[number % len(stops)]) for number, plan in enumerate(NEW)]
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(("plan", "claims"), tried([1, 3, None]))
 def test_a_rebuild_ends_in_a_claim_of_the_new_plan_on_the_same_prefix(
     plan: str, claims: int | None, tmp_path: Path
@@ -232,6 +233,7 @@ def test_a_pipeline_that_reads_a_view_gets_the_corrections(tmp_path: Path) -> No
     assert cz.from_claimed(tmp_path / "out", "n").run().history.bag == wanted(tmp_path, "columns")["n"]
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize("at", range(12))
 def test_a_switch_that_is_cut_off_leaves_the_old_plan_or_the_new(
     at: int, tmp_path: Path, monkeypatch: Any

@@ -45,6 +45,7 @@ def wrong(stream: Stream, mode: Mode) -> tuple[int, list[str]]:
     return len(findings), [str(f) for f in findings if not f.right]
 
 
+@pytest.mark.thin(2)
 @EVERY_WAY
 @pytest.mark.parametrize("per", ["item", "epoch"])
 @pytest.mark.parametrize("batch", [1, 6])

@@ -44,6 +44,7 @@ def uncounted(claims: list[cz.Claim]) -> list[cz.Claim]:
     ]
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(("plan", "stop"), tried([([1, 3], 4), ([2], None), ([2], 2)]))
 def test_a_prepared_switch_claims_what_one_without_does(
     plan: str, stop: tuple[list[int], int | None], tmp_path: Path

@@ -86,6 +86,7 @@ def drained(node: Node, fed: dict[str, list[Item]]) -> History:
     return History.of(query.take("out"), node.schema)
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize("mode", [cz.heeding(), cz.tokens(every=1)], ids=["heeding", "tokens"])
 @pytest.mark.parametrize("insert_only", [True, False], ids=["inserts", "retracts"])
 @pytest.mark.parametrize("plan", PLANS)

@@ -84,6 +84,7 @@ def caused(items: list[Item], order: list[tuple[int, int]], sources: str) -> lis
 PLANS = {"two ways": (two_ways, "a"), "met": (met, "ab"), "itself": (met_itself, "aa")}
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("plan", PLANS)
 @pytest.mark.parametrize("level", [FIRST, SECOND])
 @pytest.mark.parametrize("seed", range(8))

@@ -107,6 +107,7 @@ def measured(node: Node) -> tuple[dict[str, int], int]:
     return most, behind
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("name", PLANS)
 def test_a_plan_holds_no_more_and_lags_no_more_than_was_computed(name: str) -> None:
     known = Properties(max_duration=LONGEST)

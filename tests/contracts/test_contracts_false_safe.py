@@ -66,6 +66,7 @@ SOME = ("count", "last", "median", "collect_list")
 PAIRS = [(name, over) for name in AGGREGATES for over in OVER_ALL if name in SOME or over in FULL]
 
 
+@pytest.mark.thin(11)
 @pytest.mark.parametrize(("name", "over"), PAIRS)
 def test_an_aggregate_over_everything_is_safe_exactly_where_its_state_stays_small(name, over) -> None:
     def make(count: int) -> cz.Stream:
@@ -84,6 +85,7 @@ def test_count_windows_by_ends_keep_events_that_never_end() -> None:
     )
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize("kept", ["count", "max", "count_distinct", "collect_list"])
 def test_totals_over_distinct_rows_are_safe_exactly_where_their_state_stays_small(kept, grouped) -> None:

@@ -343,6 +343,7 @@ def little_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feedback_from, "MAX_PATTERNS", 8)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.usefixtures("little_stands")
 @pytest.mark.parametrize("part", range(6))
 def test_a_plan_called_safe_never_grows(part: int) -> None:
@@ -369,6 +370,7 @@ def growth(node: Node, verdict: Verdict, repeat: int) -> int:
     return many - few
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("part", range(6))
 def test_a_plan_called_unsafe_comes_with_a_stream_that_makes_it_grow(part: int) -> None:
     """Of 2,000 plans 31 do not: what holds back hides what would grow, or more rows must come at once."""

@@ -112,6 +112,7 @@ def little_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feedback_from, "MAX_PATTERNS", 8)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.usefixtures("little_stands")
 @pytest.mark.parametrize("part", range(6))
 def test_the_plans_of_the_law_suite_hold_what_their_verdicts_say(part: int) -> None:

@@ -67,6 +67,7 @@ def plain_columns(case: LawCase) -> list[str]:
     return [f.name for f in case.plan().schema if not pa.types.is_nested(f.type)]
 
 
+@pytest.mark.thin(9)
 @pytest.mark.parametrize("case", THAT_MOVE_ON[:: 1 if DEPTH > 1 else 4], ids=str)
 def test_guards_that_feedback_puts_up_are_gone_when_the_inputs_have_promised(case: LawCase) -> None:
     case = that_can_be_safe(case)
@@ -103,6 +104,7 @@ def test_guards_that_feedback_puts_up_are_gone_when_the_inputs_have_promised(cas
     assert put_up or DEPTH == 1 or case.name not in ALWAYS_SPOKEN_TO  # three draws may say nothing
 
 
+@pytest.mark.thin(9)
 @pytest.mark.parametrize("case", given_streams.CASES, ids=str)
 def test_an_offered_contract_keeps_its_three_guarantees(case: LawCase) -> None:
     case = that_can_be_safe(case)

@@ -105,6 +105,7 @@ def shown_elsewhere(node: Node) -> None:
 CASES = EVERYWHERE if LONG else of_each_kind()
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_what_is_found_of_a_step_can_be_shown_everywhere(case: LawCase) -> None:
     for place, (what, node, schemes) in enumerate(plans(case)):

@@ -98,6 +98,7 @@ LAYERS: dict[str, tuple[str, Action]] = {
 }
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("layer", LAYERS)
 def test_an_error_from_within_names_where_it_came_from_and_is_no_misuse(

@@ -74,6 +74,7 @@ def test_a_value_becomes_the_scalar_that_arrow_makes_of_it(
     assert repr(got) == repr(wanted)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("dtype", ["i1", "u2", "i4", "i8", "f4", "f8", "?"])
 @given(st.lists(st.integers(0, 1) | st.integers(0, 100), max_size=20), st.integers(1, 3))
 def test_numbers_of_numpy_become_an_array_and_come_back(dtype: str, values: list[int], step: int) -> None:

@@ -98,6 +98,7 @@ CASES: list[tuple[Expr, pa.DataType]] = [
 ]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(("expr", "wanted"), CASES, ids=lambda x: str(x))
 @pytest.mark.parametrize("rows", [0, 3])
 def test_the_planned_type_is_the_type_that_comes_out(expr: Expr, wanted: pa.DataType, rows: int) -> None:

@@ -117,6 +117,7 @@ def timed(batches: list[Rows]) -> list[Rows]:
     return [[(5 * n + t, i, v) for t, i, v in rows] for n, rows in enumerate(batches)]
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("buckets", [1, 2, 5])
 @pytest.mark.parametrize("name", PLANS)
 def test_law_6_holds_in_buckets(name: str, buckets: int) -> None:
@@ -155,6 +156,7 @@ WITHDRAWN = {name: PLANS[name] for name in ("windows", "windows of windows", "di
 WITHDRAWN |= {"chained": chained, "unmatched": unmatched}
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("buckets", [1, 2, 5])
 @pytest.mark.parametrize("name", WITHDRAWN)
 def test_what_is_withdrawn_in_buckets_makes_nothing_up(name: str, buckets: int) -> None:
@@ -298,6 +300,7 @@ def test_a_window_that_is_empty_in_one_bucket_only_is_kept_from_that_bucket_alon
     assert sum(each.guard.hits for some in exchanges for each in some) == 1
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("buckets", [1, 2, 5])
 @pytest.mark.parametrize("restarts", [False, True])
 def test_after_a_withdrawal_later_results_come_back_beyond_an_exchange(buckets: int, restarts: bool) -> None:
@@ -327,6 +330,7 @@ def test_after_a_withdrawal_later_results_come_back_beyond_an_exchange(buckets: 
     assert len(got.rows()) < len(whole.rows())
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("buckets", [1, 2, 5])
 @pytest.mark.parametrize("restarts", [False, True])
 def test_where_ends_move_later_results_come_back_once_no_lost_row_can_end_later(

@@ -114,6 +114,7 @@ def test_what_drawn_plans_give_up_and_is_wanted_again_makes_nothing_up(spec: Inp
     check_withdrawals(spec, lambda seed, a, b: drawn(seed, a, b)[0][-1].node)
 
 
+@pytest.mark.thin(3)
 @SPECS
 @pytest.mark.parametrize("name", ("union", "join", "left", "semi", "difference", "snapshot", "points"))
 def test_what_windows_lack_of_the_rows_of_a_step_before_they_do_not_make_up(

@@ -56,6 +56,7 @@ RULES: dict[str, tuple[Lifetimes, Callable[[int, int], Spans], bool]] = {
 }
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("points", [False, True])
 @pytest.mark.parametrize("name", RULES)
 def test_a_row_is_taken_only_if_all_that_it_makes_is_covered(name: str, points: bool) -> None:

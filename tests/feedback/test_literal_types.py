@@ -63,6 +63,7 @@ def kept(stream: cz.Stream, what: str) -> History | None:
         return None
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("name", COLUMNS)
 def test_what_is_assumed_away_is_what_the_same_filter_lets_pass(name: str) -> None:
     stream, count = rows(*COLUMNS[name]), 0

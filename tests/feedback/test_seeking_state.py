@@ -101,6 +101,7 @@ def little_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(responder, "MAX_PATTERNS", 4)
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize(("buckets", "gives"), WAYS if LONG else FEW_WAYS)
 @pytest.mark.parametrize("plan", PLANS)
 def test_what_steps_remember_of_a_long_stream_does_not_pile_up(plan: str, buckets: int, gives: str) -> None:

@@ -77,6 +77,7 @@ PLANS = {
 }
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("name", PLANS)
 @pytest.mark.parametrize("buckets", [0, 1, 3])
 def test_a_row_leaves_or_is_late(name: str, buckets: int) -> None:

@@ -58,6 +58,7 @@ def inside(node: Node) -> Node:
     return crossing(node, across=False)
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("name", PLANS)
 @pytest.mark.parametrize("buckets", [1, 3] if DEPTH == 1 else [1, 2, 5])
 @pytest.mark.parametrize("lies", ["in one", "in all"])

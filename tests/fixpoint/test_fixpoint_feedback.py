@@ -182,6 +182,7 @@ OWN = [
 ]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("case", [*OWN, *CASES], ids=str)
 def test_law_6_holds_on_a_loop(case: LawCase) -> None:
     @settings(max_examples=EXAMPLES, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))
@@ -205,6 +206,7 @@ PLANS: dict[str, Any] = {
 }
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("buckets", [1, 2, 5])
 @pytest.mark.parametrize("name", PLANS)
 def test_law_6_holds_on_a_loop_in_buckets(name: str, buckets: int) -> None:

@@ -91,6 +91,7 @@ every = pytest.mark.parametrize("build", STEPS.values(), ids=STEPS.keys())
 quickly = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.thin(2)
 @every
 def test_s1_a_guess_that_holds_before_a_step_holds_behind_it(build: Build) -> None:
     @quickly

@@ -177,6 +177,7 @@ def rows_of(sink, names: list[str]) -> list[dict[str, Any]]:
     return [dict(zip(names, row, strict=True)) for row in found]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=examples(2), deadline=None, suppress_health_check=list(HealthCheck))
 @given(streams(LOG), st.integers(0, 99), st.sampled_from((("id",), ("id", "LE"))))

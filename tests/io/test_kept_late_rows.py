@@ -38,6 +38,7 @@ def shown(place: Path) -> list[int]:
     return sorted(row["v"] for row in json.loads(said.stdout)["clicks"])
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("name", SINKS)
 def test_late_rows_can_be_looked_at_whatever_the_sink(name: str, tmp_path: Path) -> None:
     sink = SINKS[name](tmp_path)

@@ -117,6 +117,7 @@ def opened_rows(le: I64, re: I64, new: I64, kinds: I8, *, compiled: bool = True)
     return sound, opened
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("rows", [3000, 31, 1])
 def test_the_event_that_a_retract_names_is_found_across_blocks_of_a_page(rows: int, seed: int) -> None:

@@ -88,6 +88,7 @@ RUNNING = {name: asked for name, asked in SUMS.items() if name != "high"}
 """What follows rows that go, too."""
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("odd", [0.0, 0.1, 0.5])
 @pytest.mark.parametrize("asked", [RUNNING, {"n": ("count", None)}, {"mean": ("avg", "v")}])
 def test_groups_go_forward_where_rows_end(asked: dict[str, Any], odd: float) -> None:
@@ -152,6 +153,7 @@ def test_groups_that_go_forward_are_not_looked_at_and_state_is_bounded_by_groups
     assert {k: (n, total) for k, n, total in found} == {k: (300, 30 * each[k]) for k in range(10)}
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("asked", [SUMS, ENDS, {"n": ("count", None)}])
 @pytest.mark.parametrize("endless", [True, False])
 def test_whether_somebody_looks_at_the_state_behind_a_punctuation_changes_nothing(

@@ -16,6 +16,7 @@ from caesura.testing.case import LawCase, cases
 EXAMPLES = drawn(2, short=1)
 
 
+@pytest.mark.thin(12)
 @pytest.mark.parametrize("case", cases(), ids=str)
 def test_feedback_loses_nothing_uncovered_and_makes_nothing_up(case: LawCase) -> None:
     @settings(max_examples=EXAMPLES, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))
@@ -26,6 +27,7 @@ def test_feedback_loses_nothing_uncovered_and_makes_nothing_up(case: LawCase) ->
     holds()
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize("case", cases(), ids=str)
 def test_what_is_given_up_leaves_no_state(case: LawCase) -> None:
     @settings(max_examples=EXAMPLES, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))
@@ -36,6 +38,7 @@ def test_what_is_given_up_leaves_no_state(case: LawCase) -> None:
     holds()
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize("case", [case for case in cases() if by_group(case.plan())], ids=str)
 def test_what_is_given_up_and_wanted_again_makes_nothing_up(case: LawCase) -> None:
     @settings(max_examples=EXAMPLES, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))
@@ -46,6 +49,7 @@ def test_what_is_given_up_and_wanted_again_makes_nothing_up(case: LawCase) -> No
     holds()
 
 
+@pytest.mark.thin(7)
 @pytest.mark.parametrize("case", cases(), ids=str)
 def test_feedback_holds_whichever_pages_guards_look_at(
     case: LawCase, monkeypatch: pytest.MonkeyPatch

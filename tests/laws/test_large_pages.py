@@ -42,6 +42,7 @@ def small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grouping, "repeats", lambda texts: True)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_every_law_holds_of_large_pages(case: LawCase, small_is_large: None) -> None:
     @settings(max_examples=3, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))

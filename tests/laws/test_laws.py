@@ -17,6 +17,7 @@ EXAMPLES = examples(6, short=1)
 TRIALS = [pytest.param(c, k, id=f"{c}-{'+'.join(k)}") for c in cases() for k in c.kinds()]
 
 
+@pytest.mark.thin(12)
 @pytest.mark.parametrize(("case", "kinds"), TRIALS)
 def test_every_law_holds(case: LawCase, kinds: tuple[PunctuationKind, ...]) -> None:
     """Once for each case on no rows at all, which is what is drawn first; else on streams with rows."""

@@ -52,6 +52,7 @@ def shown(trial: Trial, key: bytes) -> list[str]:
     return [draw(out, schema=trial.plan.schema) for out in run.outs]
 
 
+@pytest.mark.thin(12)
 @pytest.mark.parametrize("case", cases(), ids=str)
 def test_every_secret_gives_the_same_rows_in_the_same_order(case: LawCase) -> None:
     @few
@@ -64,6 +65,7 @@ def test_every_secret_gives_the_same_rows_in_the_same_order(case: LawCase) -> No
     holds()
 
 
+@pytest.mark.thin(6)
 @pytest.mark.parametrize("case", cases(), ids=str)
 def test_another_process_goes_on_from_what_was_saved(case: LawCase) -> None:
     def moved(node: Node, schedule: int, pace: Pace) -> RunningPlan:

@@ -29,6 +29,7 @@ from caesura.testing.laws import check_laws
 CASES = [c for c in cases() if str(c).startswith("top")]
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_large_groups_obey_the_laws(case: LawCase, monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups count as large from their first row on: the best rows are looked for, and more if need be."""
@@ -182,6 +183,7 @@ def ties(seed: int, size: int) -> list[Page]:
     return pages
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("size", [1, 7, 50])
 @pytest.mark.parametrize(("ranks", "n"), [((), 1), ((), 3), (("row_number",), 3)])
 def test_the_pass_in_order_is_the_general_one_for_ties_and_nulls(

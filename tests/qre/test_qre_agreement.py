@@ -39,6 +39,7 @@ def agree(query: Query, batch: object, *kernels: str) -> int:
     return sum(v is not qre.UNDEFINED for v in wanted)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("block", range(8))
 def test_all_evaluators_agree_on_random_queries(block: int) -> None:
     defined = 0

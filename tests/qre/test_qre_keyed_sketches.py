@@ -48,6 +48,7 @@ def same(got: list[Any], wanted: list[Any]) -> None:
         assert a is UNDEFINED or a == b or a == pytest.approx(b, rel=1e-9)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("again", [True, False])
 @pytest.mark.parametrize("some", [True, False])
 @pytest.mark.parametrize("name", FOLDS)

@@ -44,6 +44,7 @@ def promised(running: Query, pattern: Pattern) -> int:
     return running.state_rows
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("kernel", ["auto", "table", "generated", "twin"])
 @pytest.mark.parametrize("kind", TYPES)
 def test_a_promise_on_a_key_of_any_type_frees_it(kind, kernel):

@@ -16,6 +16,7 @@ EXAMPLES = examples(5)
 TRIALS = [pytest.param(c, k, id=f"{c}-{'+'.join(k)}") for c in CASES for k in c.kinds()]
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize(("case", "kinds"), TRIALS)
 def test_every_law_holds_for_queries(case: LawCase, kinds: tuple[PunctuationKind, ...]) -> None:
     @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))

@@ -61,6 +61,7 @@ def per_key(again: bool) -> Query:
     return qre.partition(EPISODE, by="key", again=again)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("spread", SPREADS)
 @pytest.mark.parametrize("again", [True, False])
 def test_partitions_agree_wherever_keys_lie(spread: str, again: bool) -> None:
@@ -76,6 +77,7 @@ def collected(of: qre.Items, sync: Any, keyed: Any, *, anew: bool) -> Query:
     return qre.map_collect(sync, "key", qre.split(idle, body, op=col("_1")))
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("spread", SPREADS)
 @pytest.mark.parametrize("anew", [True, False])
 def test_maps_agree_wherever_keys_lie(spread: str, anew: bool) -> None:
@@ -86,6 +88,7 @@ def test_maps_agree_wherever_keys_lie(spread: str, anew: bool) -> None:
         assert fast.values(page) == twin.values(page)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("spread", ["in a row", "far apart"])
 @pytest.mark.parametrize("anew", [True, False])
 def test_ticks_beside_the_events_are_ticks_among_them(spread: str, anew: bool) -> None:

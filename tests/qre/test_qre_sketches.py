@@ -83,6 +83,7 @@ def test_an_event_count_is_within_its_bound_and_small(window: int, epsilon: floa
     assert counted.count() == got[499]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("fold", [qre.min, qre.max, qre.sum, qre.avg, qre.count, qre.stddev])
 @pytest.mark.parametrize("size", [1, 3, 8])
 def test_windows_slide_as_folding_again_would(fold: object, size: int) -> None:

@@ -58,6 +58,7 @@ def page(number: int, rows: int = 90, *, synced: bool) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array(c) for c in (kinds, ids, texts)], schema=OF.schema)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("kernel", ["table", "generated"])
 @pytest.mark.parametrize("name", QUERIES)
 def test_state_stays_as_small_as_it_was_however_many_texts_come(name: str, kernel: Any) -> None:

@@ -59,6 +59,7 @@ MODELS: dict[str, tuple[Any, Any]] = {
 }
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("name", MODELS)
 def test_relations_and_maps_in_apply_and_combine(name: str) -> None:
     op, model = MODELS[name]

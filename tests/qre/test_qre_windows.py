@@ -49,6 +49,7 @@ def shapes(of: qre.Items, size: int, fold: Any) -> list[qre.Query]:
     return [slid, over, qre.iter_last(over), qre.wnd(long, size, fold())]
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize("name", FOLDS)
 @pytest.mark.parametrize("schema", [WHOLE, REAL], ids=["whole", "real"])
 def test_windows_of_every_fold_agree_with_the_oracle(name: str, schema: pa.Schema) -> None:
@@ -121,6 +122,7 @@ def test_a_window_may_have_several_open_parses(fold: str, size: int) -> None:
         assert any(v is not qre.UNDEFINED for v in wanted)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(
     "fold", [qre.max, qre.sum, qre.avg, lambda: qre.custom(0.0, col("acc") * 0.5 + col("x"))]
 )

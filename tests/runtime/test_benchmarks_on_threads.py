@@ -48,6 +48,7 @@ MADE: dict[str, Callable[[Bench], Stream]] = {
 }
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize("name", MADE)
 def test_a_query_of_the_benchmarks_gives_on_two_threads_what_it_gives_on_one(name: str, bench: Bench) -> None:
     stream = MADE[name](bench)

@@ -91,6 +91,7 @@ def _told(row: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(row[name] for name in ("reason", "lane", "kind", "LE", "RE", "RE_new"))
 
 
+@pytest.mark.thin(8)
 @pytest.mark.parametrize("name", PLANS)
 def test_buckets_and_epochs_do_not_show(name: str) -> None:
     build: Build = PLANS[name]

@@ -95,6 +95,7 @@ def stopped(folder, seed, steps=None):
     made.close()
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("plan", [name for name in PLANS if name != "old"])
 @pytest.mark.parametrize("steps", [None, 3, 11])
 def test_a_rebuilt_history_is_that_of_the_new_plan_on_all_input(plan, steps, tmp_path):
@@ -130,6 +131,7 @@ def rows_wanted(folder, plan, output):
     return History.of(items, alone.outputs["out"].schema), Counter(map(str, marks))
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("output", ["final", "marked"])
 @pytest.mark.parametrize("plan", ["filter", "size", "two steps"])
 def test_final_rows_that_would_differ_stop_the_rebuild_or_begin_a_new_generation(plan, output, tmp_path):
@@ -349,6 +351,7 @@ def test_rows_that_are_gone_are_not_rebuilt_from(tmp_path):
     assert held(tmp_path, "old") == before
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("says", [[(4, 1)], [(0, 1)], [(9, 0), (3, 1)], [(5, 1), (6, "withdraw")]])
 @pytest.mark.parametrize("plan", ["filter", "size", "no filter"])
 def test_feedback_comes_again_where_it_came_first(plan, says, tmp_path):
@@ -408,6 +411,7 @@ def clocked(folder, policy):
     return cz.read.parquet(folder / "in", time="t", punctuate=policy, name="in", batch_size=5)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("steps", [None, 4, 9])
 @pytest.mark.parametrize("step", [2, 5, 9])
 def test_the_clock_reads_again_what_it_read_first(step, steps, tmp_path, monkeypatch):
@@ -600,6 +604,7 @@ def alone_on(stream):
     return History.of(alone.take("out"), stream.schema)
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("steps", [None, 9] if DEPTH == 1 else [None, 2, 9, 23])
 @pytest.mark.parametrize("change", LOOPS)
 def test_a_rebuilt_loop_comes_to_rest_at_the_history_of_the_new_plan(change, steps, tmp_path):

@@ -117,6 +117,7 @@ def in_order(table: pa.Table) -> list[str]:
     return sorted(map(str, table.to_pylist()))
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("threads", [2, 3])
 @pytest.mark.parametrize("name", BUILDS)
 def test_rows_in_any_bucket_give_what_one_thread_gives(name: str, threads: int, dealt: list[bool]) -> None:

@@ -85,6 +85,7 @@ def ask(stream: Stream) -> None:
         stream.explain("feedback", pattern=Pattern.of({name: []}))
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("name", PLANS)
 def test_whatever_is_asked_of_a_plan_behind_which_nothing_passes_is_answered(name: str) -> None:
     kinds, places = list(EMPTY), list(PLACES)

@@ -91,6 +91,7 @@ def _plans() -> dict[str, Stream]:
     }
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("name", ["inner", "outer", "anti", "corrected", "by text", "latest"])
 @pytest.mark.parametrize("mapped", [True, False])
 @pytest.mark.parametrize("output", ["changes", "final"])

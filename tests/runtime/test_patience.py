@@ -49,6 +49,7 @@ def left(items: list[Item], node: Node) -> tuple[str, list[str]]:
     return draw([History.of(items, node.schema).ordered()], schema=node.schema), said
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("limit", [1, 3, 4096])
 @pytest.mark.parametrize("name", PLANS)
 def test_what_leaves_after_every_item_is_what_leaves_without_waiting(

@@ -86,6 +86,7 @@ def switched_both_ways(folder, new, **options):
     return history_of(folder, new(folder)), history_of(folder / "apart", new(folder))
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("seed", range(examples(6, short=2)))
 @pytest.mark.parametrize("plan", [name for name in PLANS if name != "old"])
 def test_a_prepared_switch_ends_as_one_that_reads_all(plan, seed, tmp_path):

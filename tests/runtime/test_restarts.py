@@ -49,6 +49,7 @@ def check(world: World, fate: str, folder: Path, steps: int | None) -> str:
     return "read on"
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_after_a_restart_all_rows_of_a_source_come_once_or_it_is_said_why_not(
     kind: str, tmp_path: Path

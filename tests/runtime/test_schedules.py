@@ -43,6 +43,7 @@ def ran(schedule: Schedule, capacity: int) -> History:
 SCHEDULES = [LongestQueue(), RoundRobin(), Proportional(), *(Shuffled(seed) for seed in range(6))]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: s.name)
 @pytest.mark.parametrize("capacity", [1, 8])
 def test_every_schedule_gives_the_same_history(schedule: Schedule, capacity: int) -> None:

@@ -144,6 +144,7 @@ FRONTS = {
 }
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("front", FRONTS)
 @pytest.mark.parametrize("output", ["changes", "final"])
 def test_a_row_wise_step_that_a_join_and_its_own_aggregate_read_runs_on_threads(

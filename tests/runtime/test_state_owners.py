@@ -78,6 +78,7 @@ def pairs() -> list[tuple[str, int, str, int]]:
     return made
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(("then", "was", "now", "buckets"), pairs())
 def test_state_is_taken_up_exactly_or_refused(then: str, was: int, now: str, buckets: int) -> None:
     got = gone_on(stopped(then, was)[0], now, buckets)

@@ -47,6 +47,7 @@ def late_rows(query: Query | ThreadedQuery) -> Counter[str]:
     return Counter(f"{name} {row}" for name, table in query.late().items() for row in table.to_pylist())
 
 
+@pytest.mark.thin(11)
 @pytest.mark.parametrize("name", PLANS)
 def test_threads_do_not_show(name: str) -> None:
     build: Build = PLANS[name]

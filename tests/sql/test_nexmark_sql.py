@@ -27,6 +27,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
     return Bench(house(6000), tmp_path_factory.mktemp("nexmark"))
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_query_equals_duckdb(bench: Bench, name: str) -> None:
     streams = bench.streams("3 s late")

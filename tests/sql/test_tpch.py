@@ -25,6 +25,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return generated(SCALE, Path(tmp_path_factory.mktemp("tpch")))
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_view_of_tpch_equals_duckdb_after_every_refresh(name: str, tables: dict[str, Any]) -> None:
     warehouse = Warehouse(tables, threads=1)

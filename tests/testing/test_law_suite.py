@@ -107,6 +107,7 @@ def test_an_operator_without_a_flaw_passes() -> None:
     check(flawed("none"), examples=50)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("flaw", FLAWS[1:])
 def test_a_flaw_breaks_its_law(flaw: str) -> None:
     with pytest.raises(LawError) as caught:

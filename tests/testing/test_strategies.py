@@ -28,6 +28,7 @@ SPECS = {
 }
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("name", SPECS)
 @settings(max_examples=examples(30), deadline=None)
 @given(data=st.data())

@@ -26,6 +26,7 @@ from caesura.testing.spec import InputSpec
 EXAMPLES = drawn(1)
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_feedback_through_modules_loses_nothing_uncovered(case: LawCase) -> None:
     @settings(max_examples=EXAMPLES, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))
@@ -37,6 +38,7 @@ def test_feedback_through_modules_loses_nothing_uncovered(case: LawCase) -> None
     holds()
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize("case", [case for case in CASES if by_group(case.plan())], ids=str)
 def test_modules_that_are_given_up_and_wanted_again_make_nothing_up(case: LawCase) -> None:
     @settings(max_examples=EXAMPLES, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))

@@ -22,6 +22,7 @@ from caesura.testing.laws import check_laws
 EXAMPLES = examples(3, short=2)
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_every_law_holds_with_modules(case: LawCase) -> None:
     @settings(max_examples=EXAMPLES, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))
@@ -74,6 +75,7 @@ def over(source: Node, case: LawCase) -> Windows:
     )  # fmt: skip
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("case", CASES[::3], ids=str)
 def test_any_number_of_buckets_gives_the_same_history(case: LawCase) -> None:
     node = over(readings().node, case)
@@ -83,6 +85,7 @@ def test_any_number_of_buckets_gives_the_same_history(case: LawCase) -> None:
     assert History.of(cluster.items["out"], node.schema) == alone
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(
     "frame", [Grid(6, 6), Grid(9, 4, 1), Grid(3, 7)], ids=["tumbling", "hopping", "gaps"]
 )

@@ -51,6 +51,7 @@ PARTS = {
 }
 
 
+@pytest.mark.thin(11)
 @pytest.mark.parametrize("parts", PARTS)
 @pytest.mark.parametrize("pace", ["arrival", "watermark", "passed"])
 @pytest.mark.parametrize("step", STEPS)

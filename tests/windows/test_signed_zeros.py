@@ -25,6 +25,7 @@ STEPS: dict[str, Callable[[Stream], Stream]] = {
 }
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("output", ["changes", "final"])
 @pytest.mark.parametrize("step", STEPS)
 def test_keys_show_no_sign_of_zero(step: str, output: Literal["changes", "final"]) -> None:

@@ -32,6 +32,7 @@ from caesura.testing.spec import InputSpec
 EXAMPLES = drawn(1)
 
 
+@pytest.mark.thin(10)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_feedback_over_windows_loses_nothing_uncovered(case: LawCase) -> None:
     @settings(max_examples=EXAMPLES, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))
@@ -43,6 +44,7 @@ def test_feedback_over_windows_loses_nothing_uncovered(case: LawCase) -> None:
     holds()
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("case", [case for case in CASES if by_group(case.plan())], ids=str)
 def test_windows_that_are_given_up_and_wanted_again_make_nothing_up(case: LawCase) -> None:
     @settings(max_examples=EXAMPLES, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))
@@ -77,6 +79,7 @@ PANED = LawCase(
 )
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("case", [PANED, *(c for c in CASES if "watermark" in c.paces)], ids=str)
 def test_what_windows_show_on_demand_is_corrected(case: LawCase) -> None:
     """Whatever is demanded, and whenever: the history is the same, and no promise is broken."""

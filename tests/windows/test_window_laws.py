@@ -14,6 +14,7 @@ from caesura.testing.laws import check_laws, check_regressions
 EXAMPLES = examples(5, short=2)
 
 
+@pytest.mark.thin(9)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_every_law_holds_over_windows(case: LawCase) -> None:
     @settings(max_examples=EXAMPLES, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))

@@ -97,6 +97,7 @@ def drawn(seed: int) -> tuple[list[Row], int]:
     return rows, chance.randint(4, 14)
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("frame", FRAMES, ids=str)
 @pytest.mark.parametrize("clip", ["counted", "none", "right"])
 def test_the_output_cti_is_the_largest_that_no_future_contradicts(frame: Any, clip: Any) -> None:
@@ -137,6 +138,7 @@ def allowed() -> list[Any]:
     return found
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("node", allowed())
 def test_no_stamp_promises_more_than_it_can_or_less_than_it_could(node: Windows) -> None:
     for seed in (7,):

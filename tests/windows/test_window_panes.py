@@ -78,6 +78,7 @@ def plan() -> Any:
     return cz.Stream(source).group_by("id").hopping(10, every=4, offset=1).agg(**own).node
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_panes_go_on_after_a_restart_among_groups_that_died(
     seed: int, monkeypatch: pytest.MonkeyPatch
