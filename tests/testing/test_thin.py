@@ -1,4 +1,4 @@
-"""Of a search a share of its cases runs in the short form: the same ones everywhere, and some of each kind."""
+"""Of a search a share of its cases runs in the short form: the same everywhere, and some of each kind."""
 
 from __future__ import annotations
 
