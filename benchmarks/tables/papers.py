@@ -190,7 +190,7 @@ def loops(results: Results) -> str:
     }
     rows = []
     for progress, words in said.items():
-        case = f"W, an event every 30 steps, {progress}"
+        case = f"a walk, the 20th of 200 hops, an event every 30 steps, {progress}"
         waits = in_units(results.figure(TWO, "ffp", case, "events_wait"))
         pages = in_units(results.figure(TWO, "ffp", case, "pages_around"))
         rows.append([words, with_unit(waits, " steps"), pages])

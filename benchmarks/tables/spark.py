@@ -64,7 +64,7 @@ def _rest(results: Results) -> list[list[str]]:
     def seconds(case: str, name: str, digits: int = 2) -> str:
         return in_units(results.figure(TWO, "spark", case, name), 1, digits, " s")
 
-    state = "state_500MB_per_bucket"
+    state = "state_200MB_per_bucket"
     return [
         [
             "an epoch with next to no data",
@@ -92,7 +92,7 @@ def _rest(results: Results) -> list[list[str]]:
             ),
         ],
         [
-            "join with 500 MB of state in each bucket, 1 % touched",
+            "join with 200 MB of state in each bucket, 1 % touched",
             with_unit(
                 seconds(state, "seconds"), f" an epoch, the slowest {seconds(state, 'slowest_seconds')}"
             ),
