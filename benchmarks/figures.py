@@ -25,6 +25,19 @@ PLACE = re.compile(r"(<!-- table: (?P<name>[a-z0-9-]+) -->\n).*?(<!-- end of tab
 NOT_MEASURED = "not measured"
 STANDS_IN = {"2-cores": "2-cores-shared"}
 """A machine whose record is asked where that of another lacks something."""
+MARK = "†"
+
+
+class Elsewhere(Figure):
+    """A figure of the machine that stands in; it is marked where it is shown."""
+
+
+def mark(figure: Figure | None) -> str:
+    """
+    >>> mark(Elsewhere(1, 1, 1)), mark(Figure(1, 1, 1))
+    ('†', '')
+    """
+    return MARK if isinstance(figure, Elsewhere) else ""
 
 
 @dataclass(frozen=True)
@@ -45,8 +58,7 @@ class Results:
     def runs(self, machine: str, bench: str, arguments: str = "", without: str = "") -> Iterator[Run]:
         """The runs of a benchmark whose arguments hold all of these words, and none of those."""
         wanted, unwanted = set(arguments.split()), set(without.split())
-        asked = (self.records.get(name) for name in (machine, STANDS_IN.get(machine, "")))
-        for run in (run for record in asked if record for run in record.runs):
+        for run in self.records[machine].runs if machine in self.records else ():
             given = set(run.arguments.split())
             if run.bench == bench and wanted <= given and not unwanted & given:
                 yield run
@@ -62,6 +74,9 @@ class Results:
         self, machine: str, bench: str, case: str, name: str, arguments: str = "", without: str = ""
     ) -> Figure | None:
         value = self.value(machine, bench, case, name, arguments, without)
+        if value is None and machine in STANDS_IN:
+            found = self.figure(STANDS_IN[machine], bench, case, name, arguments, without)
+            return Elsewhere(*found) if found else None
         return value if isinstance(value, Figure) else None
 
     def text(self, machine: str, bench: str, case: str, name: str) -> str:
@@ -104,7 +119,7 @@ def in_units(figure: Figure | None, unit: float = 1, digits: int = 0, sign: str 
     """
     if figure is None:
         return NOT_MEASURED
-    return f"{figure.median / unit:,.{digits}f}{sign}{spread(figure, unit, digits)}"
+    return f"{figure.median / unit:,.{digits}f}{sign}{mark(figure)}{spread(figure, unit, digits)}"
 
 
 def with_unit(text: str, unit: str) -> str:
@@ -122,7 +137,7 @@ def short(figure: Figure | None, unit: float = 1, digits: int = 2, sign: str = "
     >>> short(Figure(1.224, 1.11, 1.49)), short(None)
     ('1.22', '')
     """
-    return "" if figure is None else f"{figure.median / unit:,.{digits}f}{sign}"
+    return "" if figure is None else f"{figure.median / unit:,.{digits}f}{sign}{mark(figure)}"
 
 
 def spread(figure: Figure, unit: float, digits: int) -> str:
@@ -156,7 +171,9 @@ def filled(text: str, makers: dict[str, Callable[[Results], str]], results: Resu
             raise LookupError(
                 f"{page} has a place for the table '{name}', which benchmarks/tables does not make"
             )
-        return f"{place[1]}\n{makers[name](results)}\n\n{place[3]}"
+        made = makers[name](results)
+        told = "\n\n† Measured on two cores that had other work beside." if MARK in made else ""
+        return f"{place[1]}\n{made}{told}\n\n{place[3]}"
 
     return PLACE.sub(made, text)
 

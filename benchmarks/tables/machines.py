@@ -29,5 +29,7 @@ def failed(results: Results) -> str:
     for name, record in results.records.items():
         early = sum(bool(run.failed) for run in record.runs)
         if early:
-            lines.append(f"On `{name}` {early} of {len(record.runs)} benchmarks had too little time.")
-    return " ".join(lines) or "All benchmarks came to their end."
+            lines.append(f"{early} of {len(record.runs)} on `{name}`")
+    return (
+        f"Benchmarks that had too little time: {', '.join(lines)}." if lines else "None had too little time."
+    )

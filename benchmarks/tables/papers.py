@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from benchmarks.figures import NOT_MEASURED, Figure, Results, in_units, millions, short, table, with_unit
+from benchmarks.figures import (
+    NOT_MEASURED,
+    Figure,
+    Results,
+    in_units,
+    mark,
+    millions,
+    short,
+    table,
+    with_unit,
+)
 
 TWO = "2-cores"
 PATTERNS = ("Y1", "Y2", "N1", "N2", "N3", "N4", "N5", "P6", "P7 w=10^4")
@@ -146,7 +156,7 @@ def _more(results: Results, case: str) -> str:
     )
     if figure is None or low is None or high is None:
         return NOT_MEASURED
-    return f"{figure.median:+.1f} % [{low.median:.1f}, {high.median:.1f}]"
+    return f"{figure.median:+.1f} %{mark(figure)} [{low.median:.1f}, {high.median:.1f}]"
 
 
 def feedback_saves(results: Results) -> str:
@@ -179,7 +189,7 @@ def spared(figure: Figure | None) -> str:
         return NOT_MEASURED
     low, high = abs(figure.least), abs(figure.greatest)
     spread = "" if low == high else f" ({low:.0f} to {high:.0f})"
-    return f"{abs(figure.median):.0f} % {'less' if figure.median >= 0 else 'more'}{spread}"
+    return f"{abs(figure.median):.0f} % {'less' if figure.median >= 0 else 'more'}{mark(figure)}{spread}"
 
 
 def loops(results: Results) -> str:
