@@ -6,11 +6,13 @@ nothing asks for the time, for chance or for Python's hash.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from caesura.events import Item, Page
 from caesura.events.chunks import Chunks, SavedJson, under
 from caesura.events.identity import Secret
+from caesura.events.interleaved import by_time
 from caesura.io.sinks.current import TableLayout, net_items
 from caesura.plan import Counters, Speculate
 from caesura.plan.cut import LOOP, Exchange, Stages
@@ -107,14 +109,17 @@ class Fragment:
     def _align(self, label: str, alignment: Alignment, packets: Sequence[Packet]) -> None:
         """Pages of all origins first, then what all origins together promise."""
         promised: list[tuple[int, Punctuation]] = []
+        pages: dict[str, list[Page]] = defaultdict(list)
         for packet in packets:
             if LOST in packet.header:
                 self.feedback.losses.answered(label, packet.origin, packet.header[LOST])
             for item in packet.items:
                 if isinstance(item, Page):
-                    self.query.feed(label, item)
+                    pages[packet.origin].append(item)
                 elif item.intent is Intent.DEFINITE:
                     promised.append((int(packet.origin), item))
+        for page in by_time(list(pages.values())):
+            self.query.feed(label, page)
         for origin, item in promised:
             for pattern in alignment.add(origin, item.pattern):
                 self.query.feed(label, Punctuation(pattern, Intent.DEFINITE))

@@ -5,12 +5,13 @@ Nothing is shared between two buckets but what never changes: the plan, pages, t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from itertools import chain
 
 from caesura.events import Item, Page
 from caesura.events.identity import Secret
+from caesura.events.interleaved import by_time
 from caesura.events.page import concat
 from caesura.plan import Speculate
 from caesura.plan.cut import Stages
@@ -106,19 +107,28 @@ class ThreadBucket:
         """Takes the items of a round; gives what goes to the next stages, and what leaves the plan."""
         self._read_tables()
         for label, origins in inbox.items():
-            exchange = self._arrivals[label]
-            for item in chain(*origins):
-                if isinstance(item, Page):
-                    mine = part_of(item, exchange, self._buckets, self._number, self._secret)
-                    if mine is not None:
-                        self.query.feed(label, mine)
-                elif label not in self._alignments:
-                    self.query.feed(label, item)
-            for item in promised(self._alignments[label], origins) if label in self._alignments else ():
+            if label in self._alignments:
+                pages = by_time([list(self._own_pages(label, items)) for items in origins])
+                feed: Iterable[Item] = [*pages, *promised(self._alignments[label], origins)]
+            else:
+                feed = self._own(label, chain(*origins))
+            for item in feed:
                 self.query.feed(label, item)
             self.query.run()
         sent = {d.label: merged(self.query.take(d.label)) for d in self.stage.departures}
         return sent, {name: merged(self.query.take(OUT + name)) for name in self.stage.outputs}
+
+    def _own(self, label: str, items: Iterable[Item]) -> Iterator[Item]:
+        """The rows of this bucket's keys, and all punctuation."""
+        for item in items:
+            yield from self._own_pages(label, [item]) if isinstance(item, Page) else [item]
+
+    def _own_pages(self, label: str, items: Iterable[Item]) -> Iterator[Page]:
+        for page in items:
+            if isinstance(page, Page):
+                mine = part_of(page, self._arrivals[label], self._buckets, self._number, self._secret)
+                if mine is not None:
+                    yield mine
 
 
 def promised(alignment: Alignment, origins: Sequence[Sequence[Item]]) -> list[Item]:
