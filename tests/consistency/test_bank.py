@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from bank_oracle import Bank, bank
+from depth import DEPTH
 
 import caesura as cz
 from caesura.audit import audit_states
@@ -14,7 +15,7 @@ from caesura.consistency import Mode, broken_order
 from caesura.events import Page
 from caesura.runtime import Shuffled
 
-MANY = int(os.environ.get("CAESURA_BANK_ROWS", "60000"))
+MANY = int(os.environ.get("CAESURA_BANK_ROWS", "60000" if DEPTH > 1 else "20000"))
 
 
 @pytest.mark.parametrize("views", [bank.views, bank.aligned_views], ids=["views", "aligned"])

@@ -17,7 +17,7 @@ from caesura import col
 from caesura.audit import audit
 from caesura.consistency.store import Store
 
-EXAMPLES = examples(2)
+EXAMPLES = examples(2, short=1)
 TABLE = bank.transactions(300, cancelled=0.05)
 SMALL = bank.transactions(90, cancelled=0.1)
 

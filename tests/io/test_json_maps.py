@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pyarrow as pa
 import pytest
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -42,7 +43,7 @@ def written_out(value, t):
     return [written_out(v, t.value_type) for v in value] if pa.types.is_list(t) else value
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60, short=20), deadline=None)
 @given(record, st.booleans(), st.sampled_from([None, 1]))
 def test_maps_are_written_out_and_nothing_else_changes(row, plain, indent):
     paths, text = map_paths(SCHEMA), json.dumps(row, ensure_ascii=plain, indent=indent).encode()

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from depth import DEPTH
 
 import caesura
 import caesura as cz
@@ -271,7 +272,9 @@ def test_every_call_of_a_kernel_gives_what_its_twin_gives(
     monkeypatch.setattr(dealing, "LEAST", 1)
     monkeypatch.setattr(dealing, "MANY", 0)
     for seed in range(4):
-        for stream in plans(seed):
+        for place, stream in enumerate(plans(seed)):
+            if DEPTH == 1 and (place + seed // 2) % 2:  # each plan with two seeds of four
+                continue
             ran(stream.query(output=("changes", "final", "marked")[seed % 3]))
         both = points(seed)
         ran(both.join(both.select("id", w=col("v")), on="id").query(claims=cz.heeding()))

@@ -16,7 +16,7 @@ from caesura.qre.engine.evaluation import Evaluator
 from caesura.qre.language.query import Partition, Query
 from caesura.qre.reference.oracle import denote
 
-EXAMPLES = examples(4)
+EXAMPLES = examples(4, short=2)
 SYNC = col("k") == 2
 
 

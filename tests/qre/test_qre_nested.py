@@ -15,7 +15,7 @@ from caesura.expr import Expr, col
 from caesura.qre.engine.evaluation import Evaluator
 from caesura.qre.reference.oracle import denote
 
-EXAMPLES = examples(12)
+EXAMPLES = examples(12, short=6)
 
 
 @pytest.mark.parametrize("block", range(3))

@@ -118,7 +118,7 @@ def test_a_filter_that_nothing_passes_is_a_stream_without_rows(
 
 
 @seed(seed_of("feedback about nothing"))
-@settings(max_examples=examples(200, short=20), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(200, short=12), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(sorted(PLANS)), st.sampled_from(("assume", "desire", "demand")), st.data())
 def test_feedback_about_no_rows_changes_nothing(name: str, intent: str, data: st.DataObject) -> None:
     plan = PLANS[name](*sides())

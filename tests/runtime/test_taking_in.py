@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import chain
 
 import pytest
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -39,7 +40,7 @@ kinds = st.sampled_from(["key", "time", "both"])
 
 
 @given(kinds, kinds, st.sampled_from([None, None, cz.tokens(every=10)]))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12, short=6), deadline=None)
 def test_a_join_keeps_as_little_of_long_sources_as_of_short_ones(left, right, claims):
     sizes = []
     for count in (60, 120):

@@ -76,11 +76,7 @@ def run(pytester: pytest.Pytester, **files: str) -> pytest.RunResult:
     return pytester.runpytest_subprocess("-p", "caesura_pytest", "-q", "-p", "no:cacheprovider")
 
 
-def test_drawn_streams_are_run_and_compared(pytester: pytest.Pytester) -> None:
-    run(pytester, test_corrections=PASSES, test_late=LATE, test_hosts=SPARK).assert_outcomes(passed=3)
-
-
-def test_a_difference_is_shown(pytester: pytest.Pytester) -> None:
-    result = run(pytester, test_fails=FAILS)
-    result.assert_outcomes(failed=1)
+def test_drawn_streams_are_run_and_compared_and_a_difference_is_shown(pytester: pytest.Pytester) -> None:
+    result = run(pytester, test_corrections=PASSES, test_late=LATE, test_hosts=SPARK, test_fails=FAILS)
+    result.assert_outcomes(passed=3, failed=1)
     result.stdout.fnmatch_lines(["*1  2  | 7  | only got", "*1  2  | 8  | only wanted"])
