@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-connectors test-console test-cluster matrix container kafka check unit soak bench record figures bench-compare docs clean lock
+.PHONY: help setup demo test quick test-connectors test-console test-cluster matrix container kafka check unit soak bench record figures bench-compare docs clean lock
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -32,6 +32,11 @@ demo: $(RUN) ## the main job: a live traffic speed map on Spark; CONSOLE=1 ends 
 
 test: check unit ## everything that must hold: check, then all tests
 
+quick: $(READY) ## ruff, and a cross-section of the tests without Spark: one minute
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(PY) -m pytest -n 2 --dist loadscope --max-worker-restart 0 --quick $(WITHOUT_SPARK)
+
 check: $(READY) ## ruff, mypy (strict on src), import-linter, spelling
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
@@ -40,9 +45,11 @@ check: $(READY) ## ruff, mypy (strict on src), import-linter, spelling
 	$(VENV)/bin/lint-imports
 	$(VENV)/bin/codespell *.md docs src examples benchmarks
 
+WITHOUT_SPARK = --ignore=tests/spark --ignore=tests/connectors --ignore=tests/browser --ignore=tests/cluster
+
 unit: $(READY)
-	$(PY) -m pytest -n 2 --dist loadscope --no-loadscope-reorder --max-worker-restart 0 --ignore=tests/spark --ignore=tests/connectors --ignore=tests/browser --ignore=tests/cluster
-	$(PY) -m pytest -n 2 --dist loadgroup --max-worker-restart 0 tests/spark
+	$(PY) -m pytest -n 2 --dist loadscope --no-loadscope-reorder --max-worker-restart 0 --durations=10 $(WITHOUT_SPARK)
+	$(PY) -m pytest -n 2 --dist loadgroup --max-worker-restart 0 --durations=10 tests/spark
 
 test-connectors: $(READY) ## tests against a real Kafka and a real S3 server, fetched once; what is missing is told as not run
 	$(PY) -m pytest -n 0 -rs tests/connectors

@@ -8,7 +8,7 @@ import os
 import pytest
 from depth import DEPTH
 from hypothesis import HealthCheck, Phase, settings
-from thin import thinned
+from thin import quickened, thinned
 
 os.environ["BROWSER"] = "true"  # no test opens a page on the desktop of whoever runs it
 FOUND = (Phase.explicit, Phase.reuse, Phase.generate)
@@ -22,11 +22,17 @@ settings.load_profile("searching" if os.environ.get("CAESURA_SEARCH") else "repe
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--whole", action="store_true", help="all cases of the searches that are thinned")
+    parser.addoption("--quick", action="store_true", help="a cross-section: one test in four, one case each")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Of a search marked ``thin`` a part, unless a test is asked for by its name."""
+    if config.getoption("quick", default=False):
+        taken = set(chosen := quickened(items))
+        config.hook.pytest_deselected(items=[item for item in items if item not in taken])
+        items[:] = chosen
+        return
     named = config.getoption("keyword") or any("::" in arg for arg in config.args)
     if DEPTH == 1 and not named and not config.getoption("whole", default=False):
         items[:], left = thinned(items)

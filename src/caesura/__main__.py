@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.metadata import version
 
 NEEDED = ("typer", "rich", "click", "shellingham")
 """What the extra ``cli`` brings."""
@@ -10,6 +11,9 @@ NEEDED = ("typer", "rich", "click", "shellingham")
 
 def main() -> None:
     """The entry point of the command."""
+    if sys.argv[1:] == ["--version"]:  # all that is asked: nothing else need be loaded
+        sys.stdout.write(f"caesura {version('caesura')}\n")
+        return
     try:
         import rich
         import typer

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from random import Random
 from types import FunctionType
@@ -108,6 +109,7 @@ def total(values: list[float]) -> float:
     return sum(values)
 
 
+@cache
 def functions() -> dict[str, Callable[[], Callable[..., Any]]]:
     """Everything that can be called, by name: functions, and methods of what they give."""
     found: dict[str, Callable[[], Callable[..., Any]]] = {}

@@ -185,8 +185,8 @@ def test_a_trace_by_a_moment_reads_its_colons(tmp_path: Path) -> None:
 
 def test_the_version_is_told() -> None:
     assert said("--version").startswith("caesura 0.")
-    done = subprocess.run([sys.executable, "-m", "caesura", "--version"], capture_output=True, check=False)
-    assert done.returncode == 0
+    done = subprocess.run([sys.executable, "-m", "caesura", "--version"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, said("--version"))
 
 
 def test_a_trace_of_no_rows_ends_with_one(flow: str) -> None:

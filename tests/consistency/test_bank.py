@@ -18,6 +18,7 @@ from caesura.runtime import Shuffled
 MANY = int(os.environ.get("CAESURA_BANK_ROWS", "60000" if DEPTH > 1 else "20000"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("views", [bank.views, bank.aligned_views], ids=["views", "aligned"])
 @pytest.mark.parametrize(("count", "cancelled"), [(MANY // 10, 0.0), (MANY, 0.05)])
 def test_every_claim_equals_the_query_from_scratch(
@@ -59,6 +60,7 @@ def test_rows_too_late_are_refused_at_the_edge_so_that_all_views_agree() -> None
         assert {view: state.bag for view, state in done.at(claim).items()} == wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cancelled", [0.0, 0.1], ids=["inserts", "cancellations"])
 def test_the_time_aligned_views_pass_the_audit(cancelled: float) -> None:
     pipe = bank.aligned_views(bank.read(bank.transactions(300, cancelled=cancelled), batch_size=50))
@@ -79,6 +81,7 @@ def test_total_is_not_zero_on_correct_prefixes_and_no_null_is_ever_claimed() -> 
         assert all(row[2][-1] is not None for row in done["outer_join"].at(claim).rows())
 
 
+@pytest.mark.slow
 def test_an_eager_reader_sees_wrong_states_and_one_of_claims_sees_none() -> None:
     pipe = bank.views(bank.read(bank.transactions(80), batch_size=1))
     seen = pipe.eager()

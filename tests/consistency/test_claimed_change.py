@@ -140,6 +140,7 @@ def test_a_rebuild_ends_in_a_claim_of_the_new_plan_on_the_same_prefix(
         assert not audit(tmp_path / "out", plan=swapped[2], earlier={1: swapped[1]}).right
 
 
+@pytest.mark.slow
 def test_every_plan_that_there_was_is_audited_by_its_own(tmp_path: Path) -> None:
     filled(tmp_path, 1)
     names = ["old", "size", "a view more", "filter", "old"]

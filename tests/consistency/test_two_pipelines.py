@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from bank_oracle import Bank, bank
 from depth import examples
 from hypothesis import HealthCheck, example, given, settings
@@ -61,6 +62,7 @@ def stopped(made: Iterator[cz.Claim], after: int) -> list[cz.Claim]:
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 @example([1], [2], 7, True)
 @given(

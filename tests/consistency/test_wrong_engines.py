@@ -14,6 +14,7 @@ def found(pipe: cz.Pipeline, states: wrong.States) -> set[str]:
     return {f.view for f in audit_states(pipe.nodes, states) if not f.right}
 
 
+@pytest.mark.slow
 def test_an_eager_engine_is_caught() -> None:
     assert {"balance", "total"} <= found(*wrong.eager_output(25))
 

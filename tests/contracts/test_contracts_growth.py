@@ -343,6 +343,7 @@ def little_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feedback_from, "MAX_PATTERNS", 8)
 
 
+@pytest.mark.slow
 @pytest.mark.thin(2)
 @pytest.mark.usefixtures("little_stands")
 @pytest.mark.parametrize("part", range(6))

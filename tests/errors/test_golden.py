@@ -76,6 +76,7 @@ def test_no_two_scripts_have_one_name() -> None:
     assert len(names) == len(set(names))
 
 
+@pytest.mark.slow
 def test_every_diagnostic_there_is_has_a_golden_text(played: Played) -> None:
     missing = [site for site in made() if not any((site.file, n) in played.sites for n in site.lines)]
     assert not missing, "\n".join(["no script of tests/errors/golden makes these:", *map(str, missing)])

@@ -58,6 +58,7 @@ def types(value: Any) -> Any:
     return type(value)
 
 
+@pytest.mark.slow
 @given(values)
 def test_plain_values_come_back_as_they_were(value: Any) -> None:
     got = back(value)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from depth import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -70,6 +71,7 @@ def columns(draw: st.DrawFn) -> tuple[pa.DataType, list[Any]]:
     return t, [*some, *draw(st.lists(st.sampled_from(some), max_size=3))]
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60), deadline=None)
 @example((pa.map_(pa.string(), pa.int64()), [[], [("a", 1), ("b", 2)], [("a", 1)], [("a", 1)]]))
 @given(columns())
@@ -84,6 +86,7 @@ def test_identity_and_order_are_those_of_the_values(drawn: tuple[pa.DataType, li
     assert identity([plain_zero(column)], len(column), LOCAL)[0].tolist() == ids.tolist()
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60), deadline=None)
 @given(columns(), st.integers(0, 4), st.randoms())
 def test_stored_rows_come_back(drawn: tuple[pa.DataType, list[Any]], cut: int, rng: Any) -> None:

@@ -56,6 +56,7 @@ def test_the_average_price_is_that_of_valid_bids_on_open_auctions() -> None:
     assert {(r["LE"], r["category"]): (r["price"], r["bids"]) for r in rows} == expected
 
 
+@pytest.mark.slow
 def test_feedback_keeps_the_traffic_map_live_and_zooming_in_saves_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,6 +69,7 @@ def test_feedback_keeps_the_traffic_map_live_and_zooming_in_saves_work(
     assert all(one[what] < everything[what] for what in everything if what != "ms")
 
 
+@pytest.mark.slow
 def test_of_the_live_map_a_freeway_that_nobody_looks_at_is_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -291,6 +291,7 @@ def test_mixed_arithmetic_equals_the_rowwise_reading(tree: Any, rows: Any) -> No
     agrees(tree, rows)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(CONDITIONS, ROWS)
 def test_conditions_equal_the_rowwise_reading(tree: Any, rows: Any) -> None:
@@ -303,6 +304,7 @@ def test_choices_equal_the_rowwise_reading(tree: Any, rows: Any) -> None:
     agrees(tree, rows)
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(CONDITIONS, ROWS)
 def test_a_compiled_predicate_is_the_mask_of_its_column(tree: Any, rows: Any) -> None:

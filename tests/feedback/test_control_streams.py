@@ -77,6 +77,7 @@ def test_what_has_left_a_list_and_enters_it_again_is_no_longer_assumed_away() ->
     assert [row[0] for row in rows(again, plan)] == [2, 6, 9]
 
 
+@pytest.mark.slow
 def test_control_rows_that_time_has_passed_leave_nothing_behind() -> None:
     plan = stream(id="int").where(col("id") >= 0).feedback_from(stream("b", id="int"), on="id")
     query = plan.query()

@@ -126,6 +126,7 @@ def test_feedback_may_speak_of_beginnings() -> None:
     assert pattern_of(col("name").like("a_c"), ROWS) is None
 
 
+@pytest.mark.slow
 def test_an_inbox_that_nobody_reads_has_an_end_and_keeps_withdrawals_of_what_was_read() -> None:
     query = some().where(col("seq") >= 0).query()
     standing = query.assume(col("seq") == -1)

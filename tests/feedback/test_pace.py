@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from depth import examples
 from feedback_streams import ANY, counted, feed, rows, stream
 from hypothesis import given, settings
@@ -52,6 +53,7 @@ def test_on_inserts_a_slow_input_does_not_hold_the_output_back() -> None:
     assert [str(i) for i in query.take("out") if not isinstance(i, Page)] == ["definite: time < 5"]
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(25))
 @given(st.data())
 def test_the_law_of_pace(data: st.DataObject) -> None:

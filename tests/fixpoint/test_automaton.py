@@ -135,6 +135,7 @@ def test_an_automaton_of_each_group_obeys_every_law(
 KEY_ROWS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), min_size=6, max_size=14)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(arcs, KEY_ROWS, st.integers(1, 4))
 @example([("S", 1, "A", 0, 1), ("A", 0, "B", 0, 1)], [(0, 1), (1, 1), (1, 0), (1, 1), (0, 0), (1, 0)], 1)
@@ -239,6 +240,7 @@ def test_more_runs_than_there_was_room_for_are_found() -> None:
     assert len(every.match(longer).run().history) == n * (n + 1) // 2
 
 
+@pytest.mark.slow
 def test_machine_code_and_its_twin_find_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     tosses = np.random.default_rng(7).random(30_000) < 0.5
     ticks = cz.from_arrow(

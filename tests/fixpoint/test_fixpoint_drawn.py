@@ -139,6 +139,7 @@ def drawn(data: st.DataObject, r: Stream, seed: Stream, links: Stream, depth: in
     return PAIRS[data.draw(st.sampled_from(sorted(PAIRS)))](first, second)
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_a_drawn_loop_is_refused_or_ends_with_what_iteration_finds(data: st.DataObject) -> None:

@@ -31,6 +31,7 @@ def stream(rows: Rows, name: str) -> Stream:
     return cz.from_rows(plain, time="LE", end="RE", batch_size=1, name=name)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60), deadline=None)
 @given(STARTS, ROADS, st.sampled_from(PROGRESS), st.randoms(use_true_random=False))
 def test_equal_ways_are_told_apart_by_their_columns_and_never_by_arrival(

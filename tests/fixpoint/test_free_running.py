@@ -177,6 +177,7 @@ def test_sources_that_have_nothing_are_not_asked_in_every_round() -> None:
         assert rows < 20 if reader is eager else rows == 41, "an hour has not passed: it is asked at rest"
 
 
+@pytest.mark.slow
 def test_input_waits_while_a_loop_takes_rows_back() -> None:
     """Each batch deletes a link: did they come between the waves, nothing would ever be added."""
     chain = [{"t": 0, "e": 1000, "x": 1000, "a": n, "b": n + 1} for n in range(30)]

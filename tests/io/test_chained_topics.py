@@ -11,6 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pyarrow as pa
+import pytest
 from cluster import Cluster
 from depth import examples
 from faults import Killed
@@ -124,6 +125,7 @@ def assert_alike(chained: Stream, whole: Stream, steps: int, *, closes: bool) ->
     assert found[0] == found[1] == found[2]
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(6))
 @given(
     drawn=streams(SPEC),
@@ -142,6 +144,7 @@ def test_final_of_two_chained_pipelines_is_final_of_the_one_plan(drawn, closes, 
         assert_alike(chained, second(whole), 2 + poll, closes=closes)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(6))
 @given(
     drawn=streams(SPEC),

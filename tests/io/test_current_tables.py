@@ -56,6 +56,7 @@ def text(rows: Any) -> list[str]:
     return sorted(str(sorted(row.items(), key=str)) for row in rows)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(40), deadline=None)
 @given(streams(LOG), st.integers(0, 99), st.sampled_from((("id",), ("id", "LE"))))
 def test_what_is_put_and_deleted_makes_the_table_that_the_history_says(stream, seed, key):

@@ -43,6 +43,7 @@ def written_out(value, t):
     return [written_out(v, t.value_type) for v in value] if pa.types.is_list(t) else value
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60, short=20), deadline=None)
 @given(record, st.booleans(), st.sampled_from([None, 1]))
 def test_maps_are_written_out_and_nothing_else_changes(row, plain, indent):

@@ -48,6 +48,7 @@ def text(rows: pa.Table) -> list[str]:
     return sorted(map(str, rows.to_pylist()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_a_folder_is_the_table_wherever_the_query_was_killed(after: bool) -> None:
     with Kill(None).armed() as steps:
@@ -95,6 +96,7 @@ def log(rows: list[dict[str, Any]] = ROWS) -> cz.Stream:
     return cz.from_rows(rows, time="t", punctuate=cz.delay(1), name="readings", batch_size=8).latest("id")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [now, log], ids=["table", "log"])
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_an_iceberg_table_has_every_epoch_once_wherever_a_commit_was_cut_off(

@@ -50,6 +50,7 @@ steps = st.lists(st.one_of(st.integers(1, 9), st.sampled_from(["drain", "save"])
 limits, sizes = st.sampled_from([None, 3, 10]), st.sampled_from([0, 300, 1 << 20])
 
 
+@pytest.mark.slow
 @example([2, 9, "drain"], 10, 0, 1 << 20)
 @example([2, 9, "save", 1, "save", "drain"], 10, 0, 1 << 20)
 @given(steps, limits, sizes, st.sampled_from([60, 1 << 20]))

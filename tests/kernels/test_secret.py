@@ -55,6 +55,7 @@ def test_crafted_keys_do_not_crowd_a_table() -> None:
     assert steps(table._index, home) < 2 * MANY
 
 
+@pytest.mark.slow
 def test_crafted_keys_do_not_crowd_the_table_of_a_pattern() -> None:
     golden, low = pow(0x9E3779B97F4A7C15, -1, 1 << 64), np.arange(MANY, dtype=np.int64) << 20
     spread = np.array([n * golden & (1 << 64) - 1 for n in range(MANY)], np.uint64).view(np.int64)

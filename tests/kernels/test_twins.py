@@ -263,6 +263,7 @@ def plans(seed: int) -> Iterator[Stream]:
     yield recalled(seed).group_by("id").tumbling(1000).agg(n=cz.count())
 
 
+@pytest.mark.slow
 def test_every_call_of_a_kernel_gives_what_its_twin_gives(
     checked: Checked, monkeypatch: pytest.MonkeyPatch
 ) -> None:

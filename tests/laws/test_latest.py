@@ -90,6 +90,7 @@ def current(items: list[Any], rows: Counter[Any]) -> Counter[Any]:
     return +rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ops", [None, OPS])
 def test_where_current_rows_alone_are_wanted_they_are_the_same_after_every_page(ops: Ops | None) -> None:
     source = Input(label="in", payload=SCHEMA, known=Properties(insert_only=True))

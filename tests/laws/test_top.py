@@ -183,6 +183,7 @@ def ties(seed: int, size: int) -> list[Page]:
     return pages
 
 
+@pytest.mark.slow
 @pytest.mark.thin(3)
 @pytest.mark.parametrize("size", [1, 7, 50])
 @pytest.mark.parametrize(("ranks", "n"), [((), 1), ((), 3), (("row_number",), 3)])

@@ -52,6 +52,7 @@ def stream(t: pa.DataType, by: Any) -> Stream:
     return cz.from_arrow(empty, time="ts").select(x=made)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150), deadline=None)
 @given(st.data(), st.sampled_from(WHOLE), st.integers(-9, 9))
 def test_a_whole_number_is_told_of_exactly_when_it_has_a_sum_that_is(

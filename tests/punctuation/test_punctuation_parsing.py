@@ -51,6 +51,7 @@ def patterns(draw):
     return Pattern.of({name: draw(sets(TYPES[name][1])) for name in names}).check(SCHEMA)
 
 
+@pytest.mark.slow
 @given(patterns(), st.sampled_from(list(Intent)))
 @settings(max_examples=300, deadline=None)
 def test_what_a_pattern_prints_as_is_read_again(pattern, intent):
@@ -77,6 +78,7 @@ PIECES += [
 ]
 
 
+@pytest.mark.slow
 @given(st.one_of(st.text(), st.lists(st.sampled_from(PIECES)).map("".join)))
 @example("")
 @example("  ")

@@ -30,6 +30,7 @@ def held(values: Values, kind: str) -> frozenset[int]:
     return frozenset(at for at, item in enumerate(PROBES[kind]) if values.contains(item))
 
 
+@pytest.mark.slow
 @few
 @given(pairs)
 def test_the_operations_are_those_of_sets(pair: Pair) -> None:

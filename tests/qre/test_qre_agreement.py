@@ -39,6 +39,7 @@ def agree(query: Query, batch: object, *kernels: str) -> int:
     return sum(v is not qre.UNDEFINED for v in wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("block", range(8))
 def test_all_evaluators_agree_on_random_queries(block: int) -> None:
@@ -139,6 +140,7 @@ def test_a_saved_state_goes_on_where_it_was() -> None:
             assert all(close(a, b) for a, b in zip(denote(query, batch), got, strict=True))
 
 
+@pytest.mark.slow
 def test_machine_code_agrees_too(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
     monkeypatch.setattr(generation, "interpreted", lambda: False)
     monkeypatch.setenv("CAESURA_CACHE", str(tmp_path))

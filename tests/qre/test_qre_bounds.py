@@ -131,6 +131,7 @@ def answers(seed: int) -> tuple[pa.Schema, list[tuple[Any, Any]]] | None:
         return None
 
 
+@pytest.mark.slow
 def test_the_bound_in_the_schema_holds_for_drawn_queries() -> None:
     checked = nested = 0
     for seed in range(EXAMPLES):

@@ -47,17 +47,20 @@ def agrees(seed: int) -> int:
     return 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", range(3))
 def test_maps_in_maps_agree_with_the_oracle_page_by_page(block: int) -> None:
     told = sum(agrees(seed) for seed in range(block * EXAMPLES, (block + 1) * EXAMPLES))
     assert told > EXAMPLES / 5
 
 
+@pytest.mark.slow
 def test_keys_that_get_other_rows_keep_what_they_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grouped, "MIN_KEYS_TO_COMPACT", 1)
     assert sum(agrees(seed) for seed in range(1000, 1000 + EXAMPLES)) > EXAMPLES / 5
 
 
+@pytest.mark.slow
 def test_the_kernel_of_groups_meets_its_twin(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grouped, "run_grouped", grouped.run_grouped.twin)
     assert sum(agrees(seed) for seed in range(2000, 2000 + EXAMPLES // 2)) > 0

@@ -18,6 +18,7 @@ from caesura.qre.reference.oracle import denote
 EXAMPLES = examples(12, short=6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", range(3))
 def test_the_kernel_agrees_with_the_oracle_page_by_page(block: int) -> None:
     answered = 0

@@ -252,6 +252,7 @@ def test_a_key_that_answered_and_stays_closed_has_not_left(kernel: str) -> None:
     assert [(r["LE"], r["v"]) for r in rows] == [(4, 2)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["table", "generated"])
 def test_maps_that_can_come_no_more_are_told_of_and_freed(kernel: str) -> None:
     body = qre.split(

@@ -76,6 +76,7 @@ def drawn(rng: random.Random, seed: int) -> Query:
     return qre_random.well_typed(rng, rng.choice([1, 2, 3]), windows=True, maps=seed % 6 == 4)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("extreme")
 def test_all_evaluators_agree_on_what_is_beyond_64_bits() -> None:
     given = refused = 0

@@ -77,6 +77,7 @@ def collected(of: qre.Items, sync: Any, keyed: Any, *, anew: bool) -> Query:
     return qre.map_collect(sync, "key", qre.split(idle, body, op=col("_1")))
 
 
+@pytest.mark.slow
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("spread", SPREADS)
 @pytest.mark.parametrize("anew", [True, False])

@@ -58,6 +58,7 @@ def test_the_work_to_prepare_a_query_grows_with_its_size(make: Callable[[int], Q
     assert four < 5 * once
 
 
+@pytest.mark.slow
 def test_a_pattern_of_thousands_of_pieces_is_prepared_and_runs() -> None:
     query = repeated(1500)
     batch = pa.record_batch({"k": [1] * 1500, "v": range(1500)})

@@ -161,6 +161,7 @@ def test_a_piece_that_goes_on_after_its_end_counts_once(fold: Any) -> None:
         assert Evaluator(query, kernel=kernel).values(batch) == denote(query, batch)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_windows_in_patterns_agree_with_the_oracle() -> None:
     answered = 0
     for seed in range(examples(40)):

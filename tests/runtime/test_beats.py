@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from bucket_plans import Scripted
 from cluster import Cluster
 from depth import examples
@@ -96,6 +97,7 @@ epochs = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(epochs, st.sampled_from([IDLING, BEATING]), st.integers(1, 3), st.integers(0, 10))
 def test_readings_of_the_clock_do_in_buckets_what_they_do_row_by_row(

@@ -96,6 +96,7 @@ KEYED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", KEYED)
 def test_shares_of_floats_make_the_sums_of_one_bucket_to_the_last_bit(how: str) -> None:
     @settings(max_examples=examples(25, short=8), deadline=None)

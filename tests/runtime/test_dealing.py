@@ -136,6 +136,7 @@ def test_rows_in_any_bucket_give_what_one_thread_gives(name: str, threads: int, 
     assert any(dealt)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hopping", "tumbling", "hopping by texts"])
 def test_rounds_that_are_dealt_and_rounds_by_key_give_one_answer(
     name: str, monkeypatch: pytest.MonkeyPatch

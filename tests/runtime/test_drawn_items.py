@@ -29,6 +29,7 @@ def refused(tables: Iterable[Any]) -> list[dict[str, Any]]:
     return [row for row in rows if row["kind"] != "punctuation"]
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(30, short=12))
 @given(streams(SPEC), st.integers(1, 3), st.integers(1, 4))
 def test_any_legal_stream_is_said_again_on_every_host(

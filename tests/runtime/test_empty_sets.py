@@ -96,6 +96,7 @@ def test_whatever_is_asked_of_a_plan_behind_which_nothing_passes_is_answered(nam
             ask(emptied(PLANS[name], kind, place, at=len(name) + len(kind))[0])
 
 
+@pytest.mark.slow
 @seed(seed_of("empty sets"))
 @settings(max_examples=examples(300, short=25), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
@@ -117,6 +118,7 @@ def test_a_filter_that_nothing_passes_is_a_stream_without_rows(
     assert History.of(items, plan.schema) == wanted.run().history
 
 
+@pytest.mark.slow
 @seed(seed_of("feedback about nothing"))
 @settings(max_examples=examples(200, short=12), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(sorted(PLANS)), st.sampled_from(("assume", "desire", "demand")), st.data())

@@ -48,6 +48,7 @@ def played(node: Node, script: list[list[tuple[Source, Raw]]], *, restarts: bool
     return items
 
 
+@pytest.mark.slow
 @pytest.mark.thin(12)
 @pytest.mark.parametrize("name", [n for n in PLANS if n != "join with a table"])
 def test_a_fragment_restored_from_its_chunks_continues_exactly(name: str) -> None:

@@ -114,6 +114,7 @@ def taken_back(seed: int) -> pa.Table:
     return made.take(pa.array(order))
 
 
+@pytest.mark.slow
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("output", ["changes", "final"])
 @pytest.mark.parametrize("query", [counted, summed, joined, narrowed])

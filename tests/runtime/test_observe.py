@@ -101,6 +101,7 @@ def _rounded(total: Fraction) -> float:
         return math.inf if total > 0 else -math.inf
 
 
+@pytest.mark.slow
 @given(deliveries())
 def test_what_is_observed_is_the_aggregate_over_the_history(pages: list[Page]) -> None:
     query = Query({"out": _node()})
@@ -111,6 +112,7 @@ def test_what_is_observed_is_the_aggregate_over_the_history(pages: list[Page]) -
     assert History.of(query.take("out"), SCHEMA) == History.of(pages, SCHEMA)
 
 
+@pytest.mark.slow
 @given(deliveries(), st.integers(0, 12))
 def test_a_query_that_goes_on_counts_on(pages: list[Page], cut: int) -> None:
     first, rest = Query({"out": _node()}), pages[cut:]
@@ -125,6 +127,7 @@ def test_a_query_that_goes_on_counts_on(pages: list[Page], cut: int) -> None:
     assert second.status().observed["seen"] == _recomputed(pages)
 
 
+@pytest.mark.slow
 @given(deliveries(), st.integers(0, 12))
 def test_buckets_together_observe_what_one_does(pages: list[Page], cut: int) -> None:
     apart = [_tallies(pages[:cut]), _tallies(pages[cut:])]

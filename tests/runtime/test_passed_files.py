@@ -52,6 +52,7 @@ def read_on(folder: Path, form: str, steps: int | None = None) -> list[int]:
 FOLDERS = st.dictionaries(st.sampled_from(NAMES), st.integers(1, 3), min_size=1, max_size=4)
 
 
+@pytest.mark.slow
 @given(FOLDERS, FOLDERS, st.sets(st.sampled_from(NAMES)), st.integers(0, 4), st.sampled_from(FORMATS))
 def test_files_that_come_and_go_are_read_once_or_refused(tmp_path_factory, first, later, gone, steps, form):
     folder = tmp_path_factory.mktemp("drawn") / "read"

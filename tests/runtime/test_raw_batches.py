@@ -179,6 +179,7 @@ STEPS = {
 }
 
 
+@pytest.mark.slow
 @seed(seed_of("raw batches"))
 @settings(max_examples=examples(400, short=40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -28,15 +29,21 @@ def views(result: Result) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "result",
-    [clicks().run(), clicks().run(threads=2), clicks().preview(100), clicks().run(output="final")],
+    "run",
+    [
+        Stream.run,
+        lambda stream: stream.run(threads=2),
+        lambda stream: stream.preview(100),
+        lambda stream: stream.run(output="final"),
+    ],
     ids=["run", "threads", "preview", "final"],
 )
-def test_a_row_far_ahead_is_told_by_what_it_makes_late(result: Result) -> None:
-    for view in views(result):
+def test_a_row_far_ahead_is_told_by_what_it_makes_late(run: Callable[[Stream], Result]) -> None:
+    for view in views(run(clicks())):
         assert "18 of 60 rows of 'clicks' came too late (result.late['clicks'])." in view
 
 
+@pytest.mark.slow
 @seed(seed_of("remarks"))
 @settings(max_examples=examples(200, short=15), deadline=None, suppress_health_check=list(HealthCheck))
 @given(

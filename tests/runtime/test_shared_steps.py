@@ -118,6 +118,7 @@ def agree(node: Any, pace: Any, threads: int, buckets: int) -> None:
     assert History.of(cluster.items["out"], node.schema) == wanted
 
 
+@pytest.mark.slow
 @hypothesis.seed(seed_of("shared"))
 @settings(max_examples=examples(150, short=15), deadline=None, suppress_health_check=list(HealthCheck))
 @given(

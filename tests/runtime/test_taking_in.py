@@ -39,6 +39,7 @@ def peak(plan, claims=None):
 kinds = st.sampled_from(["key", "time", "both"])
 
 
+@pytest.mark.slow
 @given(kinds, kinds, st.sampled_from([None, None, cz.tokens(every=10)]))
 @settings(max_examples=examples(12, short=6), deadline=None)
 def test_a_join_keeps_as_little_of_long_sources_as_of_short_ones(left, right, claims):

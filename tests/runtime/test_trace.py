@@ -93,6 +93,7 @@ def test_an_end_that_moves_is_a_row_that_goes_and_a_row_that_comes() -> None:
 readings = st.tuples(st.integers(0, 20), st.integers(0, 2), st.sampled_from((-1.0, 3.0)))
 
 
+@pytest.mark.slow
 @given(st.lists(readings, min_size=1, max_size=8), st.integers(0, 2))
 def test_the_last_step_differs_by_what_a_run_without_the_rows_lacks(
     rows: list[tuple[int, int, float]], segment: int

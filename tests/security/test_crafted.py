@@ -168,6 +168,7 @@ def counts() -> cz.Stream:
     return read.group_by("id").tumbling(10).agg(n=cz.count())
 
 
+@pytest.mark.slow
 def test_a_checkpoint_or_a_sink_whose_files_were_changed_is_refused_or_goes_on(tmp_path: Path) -> None:
     query = counts().query(checkpoint=tmp_path / "cp", sink=tmp_path / "out", every="1h")
     for _ in range(3):

@@ -175,6 +175,7 @@ def test_what_may_go_goes_in_one_query_and_is_read_in_another(which: tuple[type[
     assert not another or True in differences(another, *which)
 
 
+@pytest.mark.slow
 def test_what_is_taken_out_of_a_query_makes_a_difference() -> None:
     missed = [told for case in drawn() if (told := passed_over(*case))]
     assert not missed, "\n".join(missed)

@@ -68,6 +68,7 @@ def drawn(random: Random) -> list[Row]:
     return rows
 
 
+@pytest.mark.slow
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("name", QUERIES)
 def test_recursion_says_at_every_instant_what_duckdb_says(name: str) -> None:

@@ -23,6 +23,7 @@ BIDS = cz.from_rows(
 BLOCKS = 4 if DEPTH == 1 else 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_drawn_queries_say_at_every_instant_what_duckdb_says(block: int) -> None:
     count = examples(25, short=8)  # 2,000 in all at the depth of `make soak`

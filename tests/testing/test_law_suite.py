@@ -103,6 +103,7 @@ def check(case: LawCase, examples: int = 400) -> None:
     holds()
 
 
+@pytest.mark.slow
 def test_an_operator_without_a_flaw_passes() -> None:
     check(flawed("none"), examples=50)
 

@@ -50,6 +50,7 @@ def test_kinds_of_punctuation_are_given_in_any_sequence(kinds: list[PunctuationK
     assert bag(plain_rows(items, MIXED.schema.names)) == bag(history)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(30), deadline=None)
 @given(data=st.data())
 def test_a_spec_is_kept_by_what_is_delivered(data: st.DataObject) -> None:
@@ -76,6 +77,7 @@ def test_every_kind_of_punctuation_comes_between_rows(names: tuple[str, ...]) ->
     find(streams(MIXED), amid, settings=QUICK)
 
 
+@pytest.mark.slow
 def test_corrections_of_every_sort_are_drawn() -> None:
     def has(test: object) -> None:
         find(
@@ -96,6 +98,7 @@ def _corrections(page: Page) -> list[tuple[int, int, int | None]]:
     return [(le, re, new) for le, re, new, p in rows if (le, repr(p)) == (rows[0][0], repr(rows[0][3]))]
 
 
+@pytest.mark.slow
 def test_chains_of_corrections_come_within_a_page() -> None:
     def has(test: object) -> None:
         find(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -66,12 +67,18 @@ def clips(module: ModuleCase, frame: str) -> list[str]:
     return found
 
 
-CASES = [(module, frame, clip) for module in KINDS for frame in FRAMES for clip in clips(module, frame)]
+@cache
+def all_cases() -> list[tuple[ModuleCase, str, str]]:
+    return [(module, frame, clip) for module in KINDS for frame in FRAMES for clip in clips(module, frame)]
 
 
+CASES = st.deferred(lambda: st.sampled_from(all_cases()))
+
+
+@pytest.mark.slow
 @settings(max_examples=examples(1000, short=25), deadline=None, print_blob=True,
           suppress_health_check=list(HealthCheck))  # fmt: skip
-@given(st.data(), st.sampled_from(CASES), st.sampled_from((ROWS, COMES, POINTS)), st.sampled_from(EACH_KIND))
+@given(st.data(), CASES, st.sampled_from((ROWS, COMES, POINTS)), st.sampled_from(EACH_KIND))
 def test_every_kind_of_module_gives_what_its_window_holds_in_every_mode(
     data: st.DataObject, case: tuple[ModuleCase, str, str], spec: InputSpec, kinds: Any
 ) -> None:

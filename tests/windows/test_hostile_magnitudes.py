@@ -90,6 +90,7 @@ def specs(kind: ColumnKind) -> list[InputSpec]:
     return [spec, replace(spec, insert_only=True)]
 
 
+@pytest.mark.slow
 @pytest.mark.thin(2)
 @pytest.mark.parametrize("kind", NUMBERS)
 def test_aggregates_of_numbers_of_any_size_are_exact_wherever_rows_come_and_go(kind: ColumnKind) -> None:
