@@ -18,7 +18,7 @@ PUBLIC_PAIRS = {
     "Query": {"runtime/query/query.py", "qre/language/query.py"},
     # What the classes within a dialect are called is for sqlglot to say.
     "Tokenizer": {"expr/sql_text.py", "sql/match_text.py"},
-    "Parser": {"expr/sql_text.py", "sql/match_text.py", "sql/text.py"},
+    "Parser": {"expr/sql_text.py", "sql/match_text.py", "sql/strict.py", "sql/text.py"},
 }
 
 
