@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
+import pyarrow as pa
 import pytest
+from cluster import Cluster
 from depth import examples, seed_of
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
@@ -53,6 +56,56 @@ def test_as_many_rows_are_refused_on_threads_as_on_one(steps: list[str]) -> None
         for n in (1, 2)
     ]
     assert sum(counts[0]) == sum(counts[1]), steps
+
+
+SHARED: dict[str, Callable[[Stream], Stream]] = {
+    "lasting": lambda s: s.set_duration(5),
+    "filtered": lambda s: s.where("v > 3"),
+    "by key": lambda s: s.group_by("k").totals(v=cz.max("v")),
+    "of all": lambda s: s.totals(v=cz.max("v"), k=cz.max("k")),
+    "alive": lambda s: s.group_by("k").alive().agg(v=cz.max("v")),
+    "tumbling": lambda s: s.tumbling(10).agg(v=cz.max("v"), k=cz.max("k")),
+}
+JOINS: list[dict[str, Any]] = [{}, {"within": (-2, 2)}, {"how": "left"}, {"how": "left", "within": (-2, 2)}]
+FEW = [{"ts": t, "k": t % 3, "v": float(t)} for t in range(9)]
+
+
+@seed(seed_of("late of shared steps"))
+@settings(max_examples=examples(300, short=8), deadline=None)
+@given(
+    st.sampled_from(["points", "forever", "table"]),
+    st.lists(st.sampled_from(sorted(SHARED)), min_size=1, max_size=3),
+    st.integers(0, 3),
+    st.booleans(),
+    st.sampled_from(JOINS),
+    st.sampled_from(["run", "buckets"]),
+)
+def test_rows_that_a_step_refuses_are_told_once_whoever_reads_it(
+    kind: str, steps: list[str], joined: int, first: bool, how: dict[str, Any], host: str
+) -> None:
+    points = cz.from_rows(FEW, time="ts", punctuate=cz.delay(2))
+    start = {"points": points, "forever": points.forever(), "table": cz.table(FEW)}[kind]
+    made = [refusing(start)]
+    for name in steps:
+        made.append(SHARED[name](made[-1]))
+    one, other = made[-1], made[min(joined, len(made) - 2)]
+    left, right = (one, other) if first else (other, one)
+    try:
+        stream = left.join(right.select("k", w=col("v")), on="k", **how)
+    except cz.PlanError:
+        return  # no rows of it can be alive at once
+    told = in_buckets(stream) if host == "buckets" else rows_of(stream.run(threads=2).late)
+    assert told == rows_of(stream.run().late) > 0
+
+
+def rows_of(late: Mapping[str, pa.Table]) -> int:
+    return sum(table.num_rows for table in late.values())
+
+
+def in_buckets(stream: Stream) -> int:
+    cluster = Cluster({"out": stream.node}, 3)
+    cluster.run()
+    return sum(batch.num_rows for batches in cluster.late.values() for batch in batches)
 
 
 @pytest.mark.parametrize("option", ["on_error", "on_bad"])

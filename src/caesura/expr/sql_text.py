@@ -16,7 +16,7 @@ from __future__ import annotations
 import datetime as dt
 import difflib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from inspect import Parameter, signature
 from typing import Any
@@ -297,7 +297,8 @@ def _of_user(function: Callable[..., Expr], args: list[Expr], node: exp.Expr, te
         raise refused(node, text, error.problem.rstrip("."), error.remedy) from None
 
 
-NAMES = {"mod": "remainder", "negative": "negate"}
+NAMES = {"mod": ("remainder", ("a", "b")), "negative": ("negate", ("x",))}
+"""Functions that are signs in Python: how they are called inside, and what they take."""
 AGGREGATES = ("count", "sum", "avg", "min", "max", "first", "last", "median", "stddev", "variance")
 _OWN = ("col", "lit", "when", "start", "end", "set_of", "expr")
 
@@ -306,7 +307,11 @@ def called(name: str, args: list[exp.Expr], node: exp.Expr, text: str) -> Expr:
     """A function by its name; plain parameters such as patterns must be constants."""
     made = [lowered(arg, text) for arg in args]
     if name in NAMES:
-        return Apply(NAMES[name], tuple(made))
+        inner, takes = NAMES[name]
+        if len(made) != len(takes):
+            error = miscounted(name, takes, str(len(takes)), len(made))
+            raise refused(node, text, error.problem, error.remedy)
+        return Apply(inner, tuple(made))
     known = [one for one in functions.__all__ if one not in _OWN]
     if name in AGGREGATES:
         told = f"'{name}' is of many rows, and this is a value of one"
@@ -337,10 +342,15 @@ def by_name(name: str, args: list[Expr]) -> Expr:
     fewest = sum(p.default is p.empty and p.kind is not p.VAR_POSITIONAL for p in places)
     if len(args) < fewest or (len(args) > len(places) and not several):
         most = " or more" if several else f" to {len(places)}" if fewest < len(places) else ""
-        noun = "argument" if (fewest, most) == (1, "") else "arguments"
-        problem = f"{name.upper()} takes {fewest}{most} {noun}, and not {len(args)}"
-        raise ExprError(problem, remedy=f"Write {name}({', '.join(p.name for p in places)}).")
+        raise miscounted(name, [p.name for p in places], f"{fewest}{most}", len(args))
     return function(*_arguments(function, args))
+
+
+def miscounted(name: str, takes: Sequence[str], count: str, given: int) -> ExprError:
+    """What is said of a call of too few arguments, or of too many."""
+    noun = "argument" if count == "1" else "arguments"
+    problem = f"{name.upper()} takes {count} {noun}, and not {given}"
+    return ExprError(problem, remedy=f"Write {name}({', '.join(takes)}).")
 
 
 def _arguments(function: Callable[..., Expr], given: list[Expr]) -> list[object]:

@@ -185,7 +185,7 @@ def _refuse_changing(node: exp.Expr, text: str) -> None:
             node,
             text,
             f"'{node.sql('spark').lower()}' differs from run to run: no answer could be corrected or resumed",
-            "Take the time of the rows; of when they came, read them with time=cz.ingestion_time().",
+            "Take the time of the rows; that is when they came where a script declares TIME ingestion_time.",
         )
 
 

@@ -17,7 +17,7 @@ from typing import Literal, get_args
 from sqlglot import exp
 
 from caesura.errors import PlanError, closest
-from caesura.expr.sql_text import WHOLE
+from caesura.expr.sql_text import WHOLE, miscounted
 from caesura.sql.strict import LENGTH
 from caesura.sql.text import refused
 
@@ -42,15 +42,20 @@ def refuse_lengths(tree: exp.Query, text: str, dialect: str) -> None:
             raise refused(node, text, problem, "Write STRING; cut texts with SUBSTRING(s, 1, 3).")
 
 
-def in_dialect(tree: exp.Query, dialect: str) -> exp.Query:
-    """A query whose functions mean here what they mean in its dialect."""
+def in_dialect(tree: exp.Query, dialect: str, text: str = "") -> exp.Query:
+    """A query whose functions mean here what they mean in its dialect; refuses arguments they have not."""
     if known_dialect(dialect) == "flink":
         for node in list(tree.walk()):
             name = node.name.lower() if isinstance(node, exp.Anonymous) else ""
             if isinstance(node, exp.Div) or name.split(" ")[-1] == "avg":  # FINAL avg is one name
                 node.meta[WHOLE] = True
             if isinstance(node, exp.Anonymous) and name in _FLINK:
-                node.replace(_FLINK[name](node))
+                made, takes, fewest = _FLINK[name]
+                if not fewest <= len(node.expressions) <= len(takes):
+                    count = f"{fewest} to {len(takes)}" if fewest < len(takes) else str(fewest)
+                    error = miscounted(name, takes, count, len(node.expressions))
+                    raise refused(node, text, error.problem, error.remedy)
+                node.replace(made(node))
             if isinstance(node, exp.DataType) and node.this in _STAMPS:
                 node.set("expressions", None)
     return tree
@@ -81,8 +86,9 @@ def _proctime(node: exp.Anonymous) -> exp.Expr:
     return made
 
 
-_FLINK: dict[str, Callable[[exp.Anonymous], exp.Expr]] = {
-    "proctime": _proctime,
-    "split_index": _split_index,
-    "regexp_extract": _regexp_extract,
+_FLINK: dict[str, tuple[Callable[[exp.Anonymous], exp.Expr], tuple[str, ...], int]] = {
+    "proctime": (_proctime, (), 0),
+    "split_index": (_split_index, ("s", "separator", "place"), 3),
+    "regexp_extract": (_regexp_extract, ("s", "pattern", "idx"), 2),
 }
+"""How functions of Flink's are written here, what they take, and how many of it at least."""

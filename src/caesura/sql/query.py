@@ -102,7 +102,7 @@ def meaning(
     try:
         refuse_unread(tree, text)
         refuse_lengths(tree, text, dialect)
-        tree = ours(with_functions(in_dialect(tree, dialect), functions or {}), text)
+        tree = ours(with_functions(in_dialect(tree, dialect, text), functions or {}), text)
         return Lowering(text, dict(streams), mentioned(tree), dialect).lower(tree, {}).stream
     except RecursionError:
         problem = "the query is nested too deeply"

@@ -156,7 +156,7 @@ class Relation:
                 node,
                 text,
                 "PROCTIME() is when a row came, and these rows have their time from their data",
-                "Read them by the clock: time=cz.ingestion_time(), in a script (TIME ingestion_time).",
+                "Read them by the clock: TIME ingestion_time where a script declares the stream.",
             )
         try:
             return lowered(self.bound(node, text))

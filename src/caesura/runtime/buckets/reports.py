@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from caesura.plan.cut import EVERYWHERE
 from caesura.runtime.buckets.stage0 import late_packet, note_packet
-from caesura.runtime.graph.rejected import STOPPED, alike_in_all_buckets, noted_by, rejected_by
+from caesura.runtime.graph.rejected import STOPPED, noted_by, rejected_by, untold
 from caesura.runtime.packets.packet import Packet
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ def rows_with_reasons(fragment: Fragment) -> Iterator[Packet]:
     """Rows with reasons since the last call, on their way to the late table."""
     origin = fragment.origin
     fragment.query.settle()
-    but = alike_in_all_buckets if fragment.bucket else None
+    but = untold(fragment.stages, fragment.stage.number, fragment.bucket)
     for step, table in noted_by(fragment.query.graph.cells, but=but).items():
         yield note_packet(table, step, origin)
     arrivals = {arrival.label: arrival for arrival in fragment.stage.arrivals}

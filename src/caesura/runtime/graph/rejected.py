@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from caesura.ops.input import Input
 from caesura.plan import Node, walk
+from caesura.plan.cut import Stage, Stages
 from caesura.runtime.graph.cell import Cell
 
 STOPPED = " stopped"
@@ -47,9 +48,35 @@ def noted_by(cells: Iterable[Cell], *, but: Callable[[Node], bool] | None = None
     return tables
 
 
-def alike_in_all_buckets(node: Node) -> bool:
-    """Whether a step of a stage has the same rows in each bucket: those of tables that all of them hold."""
-    return node.notes_copied() or not any(isinstance(leaf, Input) for leaf in walk(node))
+def untold(stages: Stages, stage: int, bucket: int) -> Callable[[Node], bool]:
+    """Whether what a step of a bucket notes is told elsewhere: each row with a reason is told once.
+
+    A table that every bucket holds is told by the stage that also reads it as a stream, or else by one
+    bucket of the first stage that holds it.
+    """
+    placed = {node.fingerprint for one in stages.stages for node in one.nodes}
+    before = {name for one in stages.stages[:stage] for name in _held(stages, one)}
+
+    def elsewhere(node: Node) -> bool:
+        if node.notes_copied():
+            return bucket > 0
+        if any(isinstance(leaf, Input) for leaf in walk(node)):
+            return False
+        return bucket > 0 or node.fingerprint in placed | before
+
+    return elsewhere
+
+
+def _held(stages: Stages, stage: Stage) -> set[str]:
+    """The steps of the tables that a stage holds, beside those that work on what comes."""
+    own = {node.fingerprint for node in stage.nodes}
+    tables = [
+        child
+        for node in stage.nodes
+        for port, child in enumerate(node.inputs)
+        if child.fingerprint not in own and (stage.number, node.fingerprint, port) not in stages.exchange_of
+    ]
+    return {node.fingerprint for node in walk(*tables)}
 
 
 def together(name: str, tables: Sequence[pa.Table]) -> Iterator[tuple[str, pa.Table]]:

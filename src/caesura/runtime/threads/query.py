@@ -30,7 +30,7 @@ from caesura.plan.step_log import StepLog
 from caesura.plan.tally import together as all_tallied
 from caesura.punctuation import Alignment
 from caesura.runtime.graph.edge import merged
-from caesura.runtime.graph.rejected import alike_in_all_buckets, noted_by, together
+from caesura.runtime.graph.rejected import noted_by, together, untold
 from caesura.runtime.graph.schedule import Schedule, ScheduleName
 from caesura.runtime.graph.source_reader import refused_by
 from caesura.runtime.query.closing import Closing
@@ -210,10 +210,8 @@ class ThreadedQuery(Closing):
             for number, bucket in enumerate(stage):
                 bucket.query.settle()
                 cells = bucket.query.graph.cells
-                refused, own = (
-                    refused_by(cells),
-                    noted_by(cells, but=alike_in_all_buckets if number else None),
-                )
+                elsewhere = untold(self._stages, bucket.stage.number, number)
+                refused, own = refused_by(cells), noted_by(cells, but=elsewhere)
                 tables.append(own if number else refused | own)  # a table that every bucket holds
         for some in tables:
             for name, table in some.items():
