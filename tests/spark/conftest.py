@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from quick_start import lay_out, quick_start
 
 import caesura as cz
 
@@ -22,13 +23,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(pytest.mark.xdist_group("shared" if shared else "alone"))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def classes() -> None:
+    """What all starts of Spark read is there before the first."""
+    lay_out()
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    fast = {
-        "spark_driver_extraJavaOptions": "-XX:TieredStopAtLevel=1",  # short runs are mostly class loading
-        "spark_sql_streaming_stateStore_maintenanceInterval": "5s",  # epochs are short too
-    }
-    made = cz.session("caesura-tests", master="local[2]", buckets=2, **fast)
+    fast = {"spark_sql_streaming_stateStore_maintenanceInterval": "5s"}  # epochs are short
+    made = cz.session("caesura-tests", master="local[2]", buckets=2, **fast, **quick_start())
     yield made
     made.stop()
 

@@ -20,6 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from quick_start import quick_start
 
 import caesura as cz
 from caesura import Stream, col
@@ -255,9 +256,8 @@ def running(scene: Scene, given: dict[str, Any]) -> None:
     if scene.master == SEPARATE:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     known = {f"spark.executorEnv.{name}": os.environ[name] for name in os.environ if name.startswith("AWS_")}
-    fast = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1", "spark.task.maxFailures": 4}
     buckets = given.pop("buckets", 2)
-    settings = {**known, **fast, **given.pop("settings", {})}
+    settings = {**known, **quick_start(), "spark.task.maxFailures": 4, **given.pop("settings", {})}
     spark = cz.session("caesura-fault", master=scene.master, buckets=buckets, **settings)
     if given.pop("rescale", False):
         from caesura.spark.host.rescale import rescale

@@ -10,6 +10,7 @@ import signal
 import sys
 from pathlib import Path
 
+from quick_start import quick_start
 from test_change_on_spark import claim
 
 import caesura as cz
@@ -26,5 +27,5 @@ def killed(store: Store, manifest: Manifest) -> None:
 
 if __name__ == "__main__":
     Store.commit = killed  # type: ignore[method-assign]
-    fast = {"spark_driver_extraJavaOptions": "-XX:TieredStopAtLevel=1"}
-    claim(Path(sys.argv[1]), cz.session("caesura-killed", master="local[2]", buckets=2, **fast), "old")
+    spark = cz.session("caesura-killed", master="local[2]", buckets=2, **quick_start())
+    claim(Path(sys.argv[1]), spark, "old")

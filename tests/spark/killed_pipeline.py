@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+from quick_start import quick_start
+
 import caesura as cz
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "bank"))
@@ -25,8 +27,7 @@ def views(folder: Path) -> cz.Pipeline:
 
 def main() -> None:
     folder = Path(sys.argv[1])
-    fast = {"spark_driver_extraJavaOptions": "-XX:TieredStopAtLevel=1"}
-    spark = cz.session("caesura-killed", master="local[2]", buckets=2, **fast)
+    spark = cz.session("caesura-killed", master="local[2]", buckets=2, **quick_start())
     query = views(folder).start(
         spark,
         path=folder / "out",

@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from quick_start import quick_start
 
 import caesura as cz
 from caesura import col
@@ -90,8 +91,7 @@ def started_by_spark(folder: Path, spark: Any) -> Any:
 
 def main() -> None:
     folder = Path(sys.argv[1])
-    fast = {"spark_driver_extraJavaOptions": "-XX:TieredStopAtLevel=1"}
-    spark = cz.session("caesura-killed", master="local[2]", buckets=2, **fast)
+    spark = cz.session("caesura-killed", master="local[2]", buckets=2, **quick_start())
     query = start(
         outputs(folder, spark),
         spark,

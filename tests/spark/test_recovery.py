@@ -19,7 +19,8 @@ from killed_run import looked_up, outputs
 
 from caesura.runtime.query.result import run
 
-KILLS = int(os.environ.get("CAESURA_KILLS", "2"))
+KILLS = int(os.environ.get("CAESURA_KILLS", "1"))
+"""The first kill is between the loop log and the commit, every second one at any moment."""
 FILES = 2 * KILLS + 2
 
 
