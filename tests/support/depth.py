@@ -6,6 +6,8 @@ import os
 from random import Random
 
 DEPTH = int(os.environ.get("CAESURA_DEPTH", "1"))
+SEED = os.environ.setdefault("CAESURA_SEED", str(Random().getrandbits(64)))
+"""Of the draws of a soak: one for all its processes, which must collect the same tests."""
 
 
 def examples(count: int, *, short: int | None = None) -> int:
@@ -20,4 +22,4 @@ def drawn(count: int, *, short: int | None = None) -> int:
 
 def seed_of(*names: str) -> int:
     """A seed for the draws of one case: each case has streams of its own, and in a soak new ones."""
-    return Random("/".join(names)).getrandbits(64) if DEPTH == 1 else Random().getrandbits(64)
+    return Random("/".join(names if DEPTH == 1 else (SEED, *names))).getrandbits(64)

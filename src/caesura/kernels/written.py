@@ -11,6 +11,7 @@ import hashlib
 import importlib.util
 import os
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ def run_of(kind: str, text: str, *, machine: bool) -> Any:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.py"
     if not path.exists():
-        fresh = path.with_suffix(f".{os.getpid()}.tmp")
+        fresh = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}.tmp")
         fresh.write_text(text)
         fresh.replace(path)
     spec = importlib.util.spec_from_file_location(name, path)

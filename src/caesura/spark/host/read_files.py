@@ -7,7 +7,8 @@ differ from what the state and the output were made of.
     sources/0/3    {"path": "file:///in/b.csv", "timestamp": 1700000000000, "batchId": 3}
     /in/b.csv      written at 1700000060000: refused
 
-A file that is gone is missed by the epoch that reads it, see `check_files`.
+A file that is gone is missed by the epoch that reads it, see `check_files`. One that was set aside whole is
+mended where it lies.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from itertools import groupby
 from caesura.errors import StreamError
 from caesura.io.places import Place
 from caesura.io.sources.passed import written_anew
+from caesura.io.sources.quarantine import Quarantine
 from caesura.io.sources.source import Source
 from caesura.spark.host.checkpoint import read_plan
 from caesura.spark.host.frames import framed
@@ -131,8 +133,20 @@ def changed_files(folder: Place) -> Iterator[tuple[int, list[Place]]]:
         known = {file.path: file.changed for file in logged_between(folder, place, 0, end)}
         there = _times(known)
         changed = [Place.of(path) for path, time in there.items() if abs(time - known[path]) >= TOLERANCE]
+        aside = {str(f.parent): _set_aside(f.parent) for f in changed}
+        changed = [file for file in changed if file.name not in aside[str(file.parent)]]
         if changed:
             yield place, sorted(changed, key=str)
+
+
+def _set_aside(folder: Place) -> set[str]:
+    """The files of a folder that could not be read: mended where they lie, they are given back as others."""
+    quarantine = Quarantine(folder)
+    return (
+        {some.file for some in quarantine.entries() if not some.lines}
+        if quarantine.place.is_folder()
+        else set()
+    )
 
 
 def take_times(folder: Place) -> int:
