@@ -26,6 +26,7 @@ import caesura as cz
 from caesura import Stream, col
 from caesura.events import History, violations
 from caesura.io import Source
+from caesura.plan import walk
 from caesura.plan.prune import prune
 from caesura.runtime import Query
 from caesura.runtime.threads.query import ThreadedQuery
@@ -101,6 +102,13 @@ def unnumbered(query: Query | ThreadedQuery) -> Counter[str]:
     return told
 
 
+def refuses_results(node: Any) -> bool:
+    """Whether a step refuses rows that others compute: which of those come and go depends on the pages."""
+    refusing = [step for step in walk(node) if getattr(step, "on_error", None) == "late"]
+    behind = [step for one in refusing for step in walk(*one.inputs)]
+    return any(not step.row_wise and not isinstance(step, Source) for step in behind)
+
+
 def agree(node: Any, pace: Any, threads: int, buckets: int) -> None:
     alone = Query(prune({"out": node}), speculate=pace)
     alone.run()
@@ -112,7 +120,12 @@ def agree(node: Any, pace: Any, threads: int, buckets: int) -> None:
     got = query.take("out")
     assert violations(got) == []
     assert History.of(got, node.schema) == wanted
-    assert unnumbered(query) == late
+    told = unnumbered(query)
+    if refuses_results(node):
+        late, told = (
+            Counter({r: n for r, n in c.items() if not r.startswith("select ")}) for c in (late, told)
+        )
+    assert told == late
     cluster = Cluster({"out": node}, buckets, speculate=pace)
     cluster.run()
     assert History.of(cluster.items["out"], node.schema) == wanted
