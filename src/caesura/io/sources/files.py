@@ -54,6 +54,11 @@ class FileReader(Reader):
     def as_files(self) -> FileReader:
         return self
 
+    @property
+    def set_aside(self) -> set[str]:
+        """None: what cannot be read stops the query."""
+        return set()
+
     def __init__(
         self,
         path: str | Path | Place,

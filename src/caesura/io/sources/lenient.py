@@ -82,10 +82,11 @@ class LenientFileReader(FileReader):
         there = super().files()
         if not hasattr(self, "_whole") or self.path.is_file():
             return there
-        missing = self._set_aside() - {file.name for file in there}
+        missing = self.set_aside - {file.name for file in there}
         return sorted([*there, *(self.path / name for name in missing)], key=lambda file: file.name)
 
-    def _set_aside(self) -> set[str]:
+    @property
+    def set_aside(self) -> set[str]:
         """The files that are set aside whole."""
         return {some.file for some in Quarantine(self.path, self._whole).entries() if not some.lines}
 
@@ -93,7 +94,7 @@ class LenientFileReader(FileReader):
         """As of any file; one that is set aside may be mended, or taken away."""
         if self.path.is_file():
             return super()._states()
-        return {**super()._states(), **dict.fromkeys(self._set_aside())}
+        return {**super()._states(), **dict.fromkeys(self.set_aside)}
 
     def latest(self) -> Offsets | None:
         return None

@@ -52,6 +52,10 @@ class ListedFiles(Protocol):
     def suffixes(self) -> tuple[str, ...]:
         """How their names end."""
 
+    @property
+    def set_aside(self) -> set[str]:
+        """The files that are set aside whole, and may be mended where they lie."""
+
     def read_file(self, uri: str, pruning: Pruning | None = None) -> Iterator[Raw]:
         """The rows of one file, offsets counted from its own first row, without those not to be read."""
 

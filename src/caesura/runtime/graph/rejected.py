@@ -6,6 +6,7 @@ They can be asked for under the name of the step whose rows they are, and ``stop
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 
 import pyarrow as pa
 
@@ -54,15 +55,18 @@ def untold(stages: Stages, stage: int, bucket: int) -> Callable[[Node], bool]:
     A table that every bucket holds is told by the stage that also reads it as a stream, or else by one
     bucket of the first stage that holds it.
     """
-    placed = {node.fingerprint for one in stages.stages for node in one.nodes}
-    before = {name for one in stages.stages[:stage] for name in _held(stages, one)}
+
+    @cache
+    def told_before() -> set[str]:
+        placed = {node.fingerprint for one in stages.stages for node in one.nodes}
+        return placed.union(*(_held(stages, one) for one in stages.stages[:stage]))
 
     def elsewhere(node: Node) -> bool:
         if node.notes_copied():
             return bucket > 0
         if any(isinstance(leaf, Input) for leaf in walk(node)):
             return False
-        return bucket > 0 or node.fingerprint in placed | before
+        return bucket > 0 or node.fingerprint in told_before()
 
     return elsewhere
 

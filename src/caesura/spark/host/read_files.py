@@ -21,7 +21,6 @@ from itertools import groupby
 from caesura.errors import StreamError
 from caesura.io.places import Place
 from caesura.io.sources.passed import written_anew
-from caesura.io.sources.quarantine import Quarantine
 from caesura.io.sources.source import Source
 from caesura.spark.host.checkpoint import read_plan
 from caesura.spark.host.frames import framed
@@ -49,8 +48,11 @@ def check_unchanged(part: SparkPart, job: Job) -> None:
     sources = _sources(part, job)
     for place, files in changed_files(part.folder):
         source = sources.get(place)
+        aside = source.reader.as_files.set_aside if source is not None and _files(source) else set()
         root = str(files[0].parent)
-        names = [str(file).removeprefix(root).lstrip("/") for file in files]
+        names = [str(file).removeprefix(root).lstrip("/") for file in files if file.name not in aside]
+        if not names:
+            continue
         error = StreamError(
             f"in '{root}' {written_anew(names)}: rows would be left out or read twice.",
             remedy=_remedy(part.checkpoint, source),
@@ -133,20 +135,8 @@ def changed_files(folder: Place) -> Iterator[tuple[int, list[Place]]]:
         known = {file.path: file.changed for file in logged_between(folder, place, 0, end)}
         there = _times(known)
         changed = [Place.of(path) for path, time in there.items() if abs(time - known[path]) >= TOLERANCE]
-        aside = {str(f.parent): _set_aside(f.parent) for f in changed}
-        changed = [file for file in changed if file.name not in aside[str(file.parent)]]
         if changed:
             yield place, sorted(changed, key=str)
-
-
-def _set_aside(folder: Place) -> set[str]:
-    """The files of a folder that could not be read: mended where they lie, they are given back as others."""
-    quarantine = Quarantine(folder)
-    return (
-        {some.file for some in quarantine.entries() if not some.lines}
-        if quarantine.place.is_folder()
-        else set()
-    )
 
 
 def take_times(folder: Place) -> int:
